@@ -1,0 +1,24 @@
+/** Time as a dependency: tests hand in a clock that they move themselves. */
+export interface Clock {
+	/** Milliseconds since 1970 (UTC). */
+	now(): number;
+	/** Resolves after `ms`; rejects with the signal's reason when aborted. */
+	sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+	now: () => Date.now(),
+	sleep: (ms, signal) =>
+		new Promise((resolve, reject) => {
+			signal?.throwIfAborted();
+			const onAbort = () => {
+				clearTimeout(timer);
+				reject(signal?.reason);
+			};
+			const timer = setTimeout(() => {
+				signal?.removeEventListener("abort", onAbort);
+				resolve();
+			}, ms);
+			signal?.addEventListener("abort", onAbort, { once: true });
+		}),
+};

@@ -1,0 +1,64 @@
+/**
+ * Where checked batches go: one database per tenant, one transaction per insert.
+ *
+ * The sink's promises: rows and ledger row appear together or not at all; rows
+ * inserted == rows streamed before COMMIT; after any error nothing is committed;
+ * it resolves only after COMMIT and after the ledger row was read back.
+ */
+
+import type { CheckedBatch, Field } from "../arrow/types.ts";
+import type { InsertResult, LoadParameters, Receipt, StreamedCounts, Warning } from "../flow.ts";
+
+/** A load's record batches, read once. Made anew for every attempt. */
+export interface BatchReader {
+	/** Columns as the client sent them: for names, receipts and warnings. */
+	readonly sentFields: readonly Field[];
+	/** Columns as the engine will scan them, position by position. */
+	readonly engineFields: readonly Field[];
+	/** Checked, converted, merged and sliced. An IngestError ends the load. */
+	batches(signal: AbortSignal): AsyncIterable<CheckedBatch>;
+	/** Complete once `batches` has ended. */
+	counts(): StreamedCounts;
+	/** Complete once `batches` has ended. */
+	warnings(): Warning[];
+}
+
+export interface InsertJob {
+	parameters: LoadParameters;
+	reader: BatchReader;
+	/** Called inside the transaction when all rows are in: what it throws rolls back. Lease, digest and row checks live here. */
+	beforeCommit(counts: StreamedCounts): Promise<void>;
+	/** The receipt as the ledger shall hold it. */
+	receipt(result: InsertResult, counts: StreamedCounts): Receipt;
+	signal: AbortSignal;
+}
+
+export type InsertOutcome = { receipt: Receipt } | { error: unknown };
+
+export interface TableDescription {
+	schema: string;
+	table: string;
+	columns: { name: string; type: string; nullable: boolean }[];
+	rows: number;
+}
+
+/** One tenant's database, attached. Any number may be open; close each. */
+export interface SinkDatabase {
+	/** The ledger's receipt of a committed load, or null. */
+	findLoad(loadId: string): Promise<Receipt | null>;
+	/** The last committed load that `source` (drop key) made, for `superseded`. */
+	findLastOfSource(bucket: string, key: string): Promise<Receipt | null>;
+	/** Ledger rows, newest first; `before` is a load_id. */
+	listLoads(options: { before?: string; limit: number }): Promise<Receipt[]>;
+	describeTable(schema: string, table: string): Promise<TableDescription | null>;
+	/** Loads in one transaction where there are several; if that fails, each again on its own where `again` gives a new job. Outcomes in order. */
+	insert(jobs: InsertJob[], again: (index: number) => Promise<InsertJob>): Promise<InsertOutcome[]>;
+	close(): Promise<void>;
+}
+
+export interface BatchSink {
+	/** Attaches the tenant's database; waits for a file that another program holds, then `target_unavailable`. */
+	open(tenant: string, signal: AbortSignal): Promise<SinkDatabase>;
+	/** Lets everything go. */
+	close(): Promise<void>;
+}

@@ -1,0 +1,51 @@
+/** Every number of the product, once: unit in the name, source beside it. */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const GiB = 1024 * MiB;
+
+/** What a deployment can set; API.md's table of the environment has the defaults. */
+export interface Limits {
+	partBytes: number;
+	maxPartBytes: number;
+	maxParts: number;
+	/** Arrow bytes of one load, content coding undone. */
+	maxUploadBytes: number;
+	/** One record batch, body compression undone. */
+	maxBatchBytes: number;
+	maxColumns: number;
+	/** Levels of nesting of one column; DuckDB's cost grows with about its cube. */
+	maxNesting: number;
+	/** One IPC message's metadata (its flatbuffer). */
+	maxMetadataBytes: number;
+	uploadTtlMs: number;
+}
+
+export const defaultLimits: Limits = {
+	partBytes: 8 * MiB,
+	/** Below the 100 MB that Cloudflare's Free and Pro zones take in one request. */
+	maxPartBytes: 95 * MiB,
+	/** R2 and S3 know no more parts of one object. */
+	maxParts: 10_000,
+	maxUploadBytes: 64 * GiB,
+	maxBatchBytes: 2 * GiB,
+	maxColumns: 10_000,
+	maxNesting: 64,
+	maxMetadataBytes: 16 * MiB,
+	uploadTtlMs: 24 * 3_600_000,
+};
+
+/** JSON bodies of requests; the largest is a list of 1,000 parts to presign. */
+export const maxJsonBodyBytes = 1 * MiB;
+/** Names of tables, schemas and columns, in UTF-8. */
+export const maxNameBytes = 255;
+export const maxIdempotencyKeyChars = 255;
+
+/** How long a load waits for a database file that another program holds. */
+export const targetLockWaitMs = 60_000;
+/** The file is let go this long after the last load at the latest. */
+export const targetLingerMs = 1_500;
+
+/** Batches handed to DuckDB: below the first they are merged, above the second sliced. */
+export const minScanRows = 50_000;
+export const maxScanRows = 122_880;

@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+/** Every file in a process of its own: the addon, DuckDB instances and child processes need one. */
+export default defineConfig({
+	test: {
+		root: new URL("..", import.meta.url).pathname,
+		include: ["test/**/*.test.ts", "native/test/**/*.test.ts"],
+		exclude: ["test/workerd/**", "test/clients/**", "node_modules/**"],
+		pool: "forks",
+		testTimeout: 60_000,
+		hookTimeout: 60_000,
+	},
+});
