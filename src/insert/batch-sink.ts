@@ -6,22 +6,8 @@
  * it resolves only after COMMIT and after the ledger row was read back.
  */
 
-import type { CheckedBatch, Field } from "../arrow/types.ts";
-import type { InsertResult, LoadParameters, Receipt, StreamedCounts, Warning } from "../flow.ts";
-
-/** A load's record batches, read once. Made anew for every attempt. */
-export interface BatchReader {
-	/** Columns as the client sent them: for names, receipts and warnings. */
-	readonly sentFields: readonly Field[];
-	/** Columns as the engine will scan them, position by position. */
-	readonly engineFields: readonly Field[];
-	/** Checked, converted, merged and sliced. An IngestError ends the load. */
-	batches(signal: AbortSignal): AsyncIterable<CheckedBatch>;
-	/** Complete once `batches` has ended. */
-	counts(): StreamedCounts;
-	/** Complete once `batches` has ended. */
-	warnings(): Warning[];
-}
+import type { BatchReader } from "../arrow/batch-reader.ts";
+import type { InsertResult, LoadParameters, Receipt, StreamedCounts } from "../flow.ts";
 
 export interface InsertJob {
 	parameters: LoadParameters;
