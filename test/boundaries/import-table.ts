@@ -1,0 +1,150 @@
+/**
+ * Who may import whom, as a table: the arrows of the house point inward.
+ *
+ * functions → steps → arrow → flow, errors, limits. A step knows another step's
+ * interfaces, never its drivers. A row that is missing is a folder that may
+ * import nothing.
+ */
+
+export interface Row {
+	/** Files of `src` by folder, or one file. A folder stands for what lies directly in it; drivers have rows of their own. */
+	files: readonly string[];
+	/** Packages by name; `pkg/` with a slash: any of its subpaths. */
+	packages: readonly string[];
+	/** `node:` modules. */
+	node: boolean;
+}
+
+/** Types, numbers and errors that everybody speaks. */
+const words = ["src/flow.ts", "src/errors.ts", "src/limits.ts", "src/clock.ts", "src/log.ts"];
+
+export const importTable: Readonly<Record<string, Row>> = {
+	src: { files: [...words, "src/tenant"], packages: ["zod"], node: false },
+	"src/arrow": { files: ["src/arrow", ...words], packages: ["apache-arrow/"], node: false },
+	"src/stage": {
+		files: ["src/stage", "src/arrow", "src/tenant", ...words],
+		packages: ["ulid", "zod"],
+		node: false,
+	},
+	"src/stage/stores": {
+		files: ["src/stage", "src/stage/stores", ...words],
+		packages: ["@aws-sdk/", "@smithy/", "aws4fetch"],
+		node: false,
+	},
+	"src/trigger": {
+		files: ["src/trigger", "src/stage", "src/receipt", "src/tenant", ...words],
+		packages: ["zod"],
+		node: false,
+	},
+	"src/trigger/queues": {
+		files: ["src/trigger", "src/trigger/queues", ...words],
+		packages: ["@aws-sdk/"],
+		node: false,
+	},
+	"src/receipt": {
+		files: ["src/receipt", "src/stage", "src/tenant", ...words],
+		packages: ["zod"],
+		node: false,
+	},
+	"src/tenant": {
+		files: ["src/tenant", "src/stage", ...words],
+		packages: ["zod"],
+		node: false,
+	},
+	"src/upload": {
+		files: [
+			"src/upload",
+			"src/stage",
+			"src/trigger",
+			"src/receipt",
+			"src/tenant",
+			"src/arrow",
+			"src/config.ts",
+			...words,
+		],
+		packages: ["hono", "hono/", "zod", "ulid", "@hono/zod-openapi"],
+		node: false,
+	},
+	"src/insert": { files: ["src/insert", "src/arrow", ...words], packages: [], node: false },
+	"src/insert/duckdb": {
+		files: ["src/insert", "src/insert/duckdb", "src/arrow", "src/tenant", "native", ...words],
+		packages: ["@duckdb/"],
+		node: true,
+	},
+	"src/replay": {
+		files: [
+			"src/replay",
+			"src/insert",
+			"src/arrow",
+			"src/stage",
+			"src/trigger",
+			"src/receipt",
+			"src/tenant",
+			...words,
+		],
+		packages: ["ulid", "zod"],
+		node: true,
+	},
+	"src/client": {
+		files: ["src/client", "src/flow.ts", "src/errors.ts"],
+		packages: [],
+		node: false,
+	},
+	"src/cli": {
+		files: [
+			"src/cli",
+			"src/client",
+			"src/replay",
+			"src/insert",
+			"src/stage",
+			"src/trigger",
+			"src/tenant",
+			"src/arrow",
+			"src/config.ts",
+			...words,
+		],
+		packages: ["commander", "cli-progress", "ulid", "zod"],
+		node: true,
+	},
+	"src/console": { files: ["src/console", "src/client", ...words], packages: [], node: false },
+	native: {
+		files: ["native"],
+		packages: ["@duckdb/node-bindings", "node-api-headers"],
+		node: true,
+	},
+};
+
+/** Files that need more than their folder's row, each with its reason. */
+export const exceptions: Readonly<Record<string, Partial<Row> & { reason: string }>> = {
+	"src/stage/stores/fs-store.ts": { node: true, reason: "it is the file system's driver" },
+	"src/stage/stores/s3-store.ts": { node: true, reason: "the AWS client runs on Node only" },
+	"src/trigger/queues/sqs-queue.ts": { node: true, reason: "the AWS client runs on Node only" },
+};
+
+/** Only `functions/`, tests and their own folder construct these. */
+export const driverFolders = ["src/stage/stores", "src/trigger/queues", "src/insert/duckdb"];
+
+/** Folders whose code runs anywhere, without Node's globals. */
+export const runtimeFreeFolders = [
+	"src/arrow",
+	"src/upload",
+	"src/tenant",
+	"src/stage",
+	"src/trigger",
+	"src/receipt",
+	"src/client",
+	"src/console",
+];
+
+/** Folders that never reach the engine, however indirectly. */
+export const engineFreeFolders = [
+	"src/upload",
+	"src/tenant",
+	"src/stage",
+	"src/trigger",
+	"src/arrow",
+];
+
+export function isEngine(target: string): boolean {
+	return target.startsWith("@duckdb/") || target.startsWith("native/") || target.endsWith(".node");
+}
