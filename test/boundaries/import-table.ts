@@ -16,7 +16,16 @@ export interface Row {
 }
 
 /** Types, numbers and errors that everybody speaks. */
-const words = ["src/flow.ts", "src/errors.ts", "src/limits.ts", "src/clock.ts", "src/log.ts"];
+const words = [
+	"src/flow.ts",
+	"src/errors.ts",
+	"src/limits.ts",
+	"src/clock.ts",
+	"src/log.ts",
+	"src/table-name.ts",
+	"src/target-template.ts",
+	"src/units.ts",
+];
 
 export const importTable: Readonly<Record<string, Row>> = {
 	src: { files: [...words, "src/tenant"], packages: ["zod"], node: false },
