@@ -79,6 +79,8 @@ export interface Manifest extends UploadRequest {
 	/** What the caller says the Arrow bytes' digest is (`sha-256=:…:`), or null. */
 	repr_digest: string | null;
 	completed_at: string;
+	/** Not a load yet: the loader compares its bytes with this load's, whose key it repeats. */
+	same_content_as?: string;
 }
 
 /** What a queue carries: a name, no data. */

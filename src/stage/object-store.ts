@@ -48,6 +48,8 @@ export interface StoredObject {
 export interface ObjectStore {
 	/** For logs and `doctor`: the driver and where it points, without secrets. */
 	readonly description: string;
+	/** A stream is taken only with `size`: callers that don't know it hand in whole parts. */
+	readonly needsKnownLength?: boolean;
 	/** Durable and readable by everyone once resolved. A body that errors leaves no object. Null: the condition did not hold. */
 	put(
 		key: string,
