@@ -29,7 +29,11 @@ const words = [
 
 export const importTable: Readonly<Record<string, Row>> = {
 	src: { files: [...words, "src/tenant"], packages: ["zod"], node: false },
-	"src/arrow": { files: ["src/arrow", ...words], packages: ["apache-arrow/"], node: false },
+	"src/arrow": {
+		files: ["src/arrow", ...words],
+		packages: ["apache-arrow/", "flatbuffers"],
+		node: false,
+	},
 	"src/stage": {
 		files: ["src/stage", "src/arrow", "src/tenant", ...words],
 		packages: ["ulid", "zod"],
@@ -51,7 +55,7 @@ export const importTable: Readonly<Record<string, Row>> = {
 		node: false,
 	},
 	"src/receipt": {
-		files: ["src/receipt", "src/stage", "src/tenant", ...words],
+		files: ["src/receipt", "src/stage", "src/tenant", "src/upload/problem-json.ts", ...words],
 		packages: ["zod"],
 		node: false,
 	},
@@ -89,6 +93,7 @@ export const importTable: Readonly<Record<string, Row>> = {
 			"src/trigger",
 			"src/receipt",
 			"src/tenant",
+			"src/upload/problem-json.ts",
 			...words,
 		],
 		packages: ["ulid", "zod"],
@@ -110,6 +115,7 @@ export const importTable: Readonly<Record<string, Row>> = {
 			"src/tenant",
 			"src/arrow",
 			"src/config.ts",
+			"src/upload/problem-json.ts",
 			...words,
 		],
 		packages: ["commander", "cli-progress", "ulid", "zod"],

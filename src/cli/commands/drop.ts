@@ -1,0 +1,43 @@
+/** `duckdock drop allow`: files that appear under a tenant's `drop/` load by themselves from now on. */
+import type { Command } from "commander";
+import { splitTablePatterns } from "../../tenant/table-patterns.ts";
+import { assertTenantName } from "../../tenant/tenant-name.ts";
+import { UsageError } from "../cli-errors.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+
+const dropModes = ["append", "create", "replace"];
+
+export function dropCommand(context: CommandContext): Command {
+	const drop = defineCommand("drop", "rules for files that load when they appear in the bucket", [
+		"drop allow --tenant acme --tables 'raw.*' --modes append,create",
+	]);
+	drop.addCommand(allowCommand(context));
+	return drop;
+}
+
+function allowCommand({ deps, outcome }: CommandContext): Command {
+	return defineCommand("allow", "let files under drop/{tenant}/ load into these tables", [
+		"drop allow --tenant acme --tables 'raw.*' --modes append,create",
+	])
+		.requiredOption("--tenant <name>", "whose files")
+		.requiredOption("--tables <patterns>", "tables, * within one name")
+		.requiredOption("--modes <modes>", `of ${dropModes.join(", ")}`)
+		.action(async (flags: { tenant: string; tables: string; modes: string }) => {
+			const tenant = assertTenantName(flags.tenant);
+			const tables = splitTablePatterns(flags.tables);
+			const modes = flags.modes.split(",").map((mode) => mode.trim());
+			const unknown = modes.filter((mode) => !dropModes.includes(mode));
+			if (unknown.length > 0) {
+				throw new UsageError(
+					`--modes has ${unknown.join(", ")}; known are ${dropModes.join(", ")}`,
+				);
+			}
+			const store = await deps.openDropStore();
+			const rule = new TextEncoder().encode(`${JSON.stringify({ tables, modes })}\n`);
+			await store.put(`drop/${tenant}/drop.json`, rule);
+			outcome.result = {
+				json: { tenant, tables, modes },
+				text: `files under drop/${tenant}/ load into ${tables.join(", ")} (${modes.join(", ")})`,
+			};
+		});
+}
