@@ -88,7 +88,11 @@ async function rangeOf(file: InputFile): Promise<{ start: number; end: number } 
 		const { buffer, bytesRead } = await handle.read(new Uint8Array(length), 0, length, offset);
 		return buffer.subarray(0, bytesRead);
 	};
-	return ipcStreamRange(file.size ?? 0, read);
+	const range = await ipcStreamRange(file.size ?? 0, read);
+	if (range !== "no schema") return range;
+	throw new UsageError(
+		`${file.path} is an Arrow file without the stream inside that several files need: push it alone, or write it as a stream`,
+	);
 }
 
 async function* readRange(path: string, range: { start: number; end: number } | null) {
