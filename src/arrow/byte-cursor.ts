@@ -1,0 +1,127 @@
+/**
+ * Walks over bytes that arrive in chunks of any size, without ever joining them.
+ *
+ * Only what a caller asks for is copied, once, into memory of its own: chunks
+ * may be views of memory that their source uses again.
+ */
+export class ByteCursor {
+	/** Bytes consumed so far. */
+	offset = 0;
+	readonly #chunks: AsyncIterator<Uint8Array>;
+	readonly #onChunk: (chunk: Uint8Array) => void;
+	#chunk: Uint8Array = new Uint8Array(0);
+	/** Position in `#chunk`. */
+	#at = 0;
+	#ended = false;
+
+	/** `onChunk` sees every chunk once and in order, before any of its bytes are handed out. */
+	constructor(chunks: AsyncIterable<Uint8Array>, onChunk: (chunk: Uint8Array) => void = () => {}) {
+		this.#chunks = chunks[Symbol.asyncIterator]();
+		this.#onChunk = onChunk;
+	}
+
+	/** The next `length` bytes where they lie in the current chunk, valid until the next call; else null and nothing is consumed. */
+	take(length: number): Uint8Array | null {
+		if (this.#chunk.byteLength - this.#at < length) return null;
+		const bytes = this.#chunk.subarray(this.#at, this.#at + length);
+		this.#advance(length);
+		return bytes;
+	}
+
+	/** The next `length` bytes in memory of their own; fewer only at the end of the source. */
+	async read(length: number): Promise<Uint8Array> {
+		const target = new Uint8Array(length);
+		const got = await this.fill(target);
+		return got === length ? target : target.subarray(0, got);
+	}
+
+	/** Fills `target` from position `from`; returns where it stopped: `target.byteLength`, or less at the end of the source. */
+	async fill(target: Uint8Array, from = 0): Promise<number> {
+		let filled = from;
+		while (filled < target.byteLength) {
+			const available = this.#chunk.byteLength - this.#at;
+			if (available === 0) {
+				if (!(await this.#pull())) break;
+				continue;
+			}
+			const count = Math.min(available, target.byteLength - filled);
+			target.set(this.#chunk.subarray(this.#at, this.#at + count), filled);
+			this.#advance(count);
+			filled += count;
+		}
+		return filled;
+	}
+
+	/** Up to `length` bytes without consuming them; fewer only at the end of the source. For a few bytes. */
+	async peek(length: number): Promise<Uint8Array> {
+		while (this.#chunk.byteLength - this.#at < length) {
+			const rest = this.#chunk.slice(this.#at);
+			this.#chunk = new Uint8Array(0);
+			this.#at = 0;
+			const more = await this.#pull();
+			const next = this.#chunk;
+			if (rest.byteLength > 0) {
+				this.#chunk = new Uint8Array(rest.byteLength + next.byteLength);
+				this.#chunk.set(rest);
+				this.#chunk.set(next, rest.byteLength);
+			}
+			if (!more) break;
+		}
+		return this.#chunk.subarray(this.#at, this.#at + length);
+	}
+
+	/** True when no byte is left. */
+	async atEnd(): Promise<boolean> {
+		return this.#at === this.#chunk.byteLength && !(await this.#pull());
+	}
+
+	/** Consumes `length` bytes; returns how many there were. */
+	async skip(length: number): Promise<number> {
+		let skipped = 0;
+		while (skipped < length) {
+			const available = this.#chunk.byteLength - this.#at;
+			if (available === 0) {
+				if (!(await this.#pull())) break;
+				continue;
+			}
+			const count = Math.min(available, length - skipped);
+			this.#advance(count);
+			skipped += count;
+		}
+		return skipped;
+	}
+
+	/** The rest of the current chunk or the next one, as they come; null at the end. Valid until the next call. */
+	async takeChunk(): Promise<Uint8Array | null> {
+		if (await this.atEnd()) return null;
+		return this.take(this.#chunk.byteLength - this.#at);
+	}
+
+	/** Lets the source go. */
+	async close(): Promise<void> {
+		this.#ended = true;
+		await this.#chunks.return?.();
+	}
+
+	#advance(count: number): void {
+		this.#at += count;
+		this.offset += count;
+	}
+
+	/** Replaces the used-up chunk with the next one that has bytes; false at the end. */
+	async #pull(): Promise<boolean> {
+		while (!this.#ended) {
+			const next = await this.#chunks.next();
+			if (next.done) {
+				this.#ended = true;
+				break;
+			}
+			if (next.value.byteLength === 0) continue;
+			this.#onChunk(next.value);
+			this.#chunk = next.value;
+			this.#at = 0;
+			return true;
+		}
+		return false;
+	}
+}

@@ -1,0 +1,413 @@
+/**
+ * Joins arrays of one field, or slices of them, into one array.
+ *
+ * In: slices in order, each with its own dictionary where the field has one. Out: one
+ * array in memory of its own, offset 0, null counts exact; only the data buffers of
+ * views and a dictionary that all slices share are kept and not copied.
+ * Serves delta dictionaries, whose values nobody has checked yet (so sizes and extents are
+ * looked at before they are used), and the merging of small batches.
+ *
+ * Errors: `invalid_arrow` for buffers that are too short for their array, `too_large`
+ * where joined arrays need offsets, indices or run ends that their type cannot hold.
+ */
+
+import { IngestError } from "../errors.ts";
+import { isValid } from "./bitmap.ts";
+import { int32View } from "./buffer-views.ts";
+import type { Codecs } from "./codecs.ts";
+import {
+	type ArraySlice,
+	bufferOf,
+	concatBits,
+	concatBytes,
+	concatFixed,
+	concatOffsets,
+	concatValidity,
+	type Extent,
+	offsetExtents,
+	readInt,
+	refuseOver,
+	totalLength,
+	writeInt,
+} from "./concat-buffers.ts";
+import type { OffsetWidth } from "./offsets.ts";
+import type { ArrayData, ArrowType, Field, IndexType } from "./types.ts";
+
+const viewBytes = 16;
+const maxInlineBytes = 12;
+const maxInt32 = 0x7fff_ffff;
+
+/** All of `arrays`, one after the other. A single array is returned as it is. */
+export function concatArrays(
+	field: Field,
+	arrays: readonly ArrayData[],
+	codecs: Codecs,
+): ArrayData {
+	if (arrays.length === 1) return arrays[0]!;
+	return concatSlices(
+		field,
+		arrays.map((array) => ({ array, from: 0, length: array.length })),
+		codecs,
+	);
+}
+
+/** All of `slices`, one after the other; slices may be empty and of the same array. */
+export function concatSlices(
+	field: Field,
+	slices: readonly ArraySlice[],
+	codecs: Codecs,
+): ArrayData {
+	if (field.dictionary !== null)
+		return concatEncoded(field, slices, field.dictionary.indexType, codecs);
+	const { type, children } = field;
+	const length = totalLength(slices);
+	const childOf = (index: number, ranges: readonly Extent[]) =>
+		concatSlices(children[index]!, childSlices(slices, index, ranges), codecs);
+	const plain = (...buffers: Uint8Array[]) => withValidity(slices, buffers, [], codecs);
+	switch (type.kind) {
+		case "null":
+			return { length, nullCount: length, buffers: [], children: [], dictionary: null };
+		case "bool":
+			return plain(concatBits(slices, 1, codecs));
+		case "utf8":
+		case "binary":
+		case "large_utf8":
+		case "large_binary": {
+			const width = offsetWidth(type);
+			const extents = offsetExtents(slices, width, (array) => array.buffers[2]?.byteLength ?? 0);
+			return plain(
+				concatOffsets(slices, extents, width, codecs),
+				concatBytes(slices, extents, 2, codecs),
+			);
+		}
+		case "utf8_view":
+		case "binary_view":
+			return plain(...concatViews(slices, codecs));
+		case "list":
+		case "map":
+		case "large_list": {
+			const width = offsetWidth(type);
+			const extents = offsetExtents(slices, width, (array) => array.children[0]!.length);
+			const offsets = concatOffsets(slices, extents, width, codecs);
+			return withValidity(slices, [offsets], [childOf(0, extents)], codecs);
+		}
+		case "list_view":
+		case "large_list_view": {
+			const { buffers, extents } = concatListViews(slices, offsetWidth(type), codecs);
+			return withValidity(slices, buffers, [childOf(0, extents)], codecs);
+		}
+		case "fixed_size_list": {
+			const extents = slices.map(({ from, length }) =>
+				rangeOf(from * type.size, length * type.size),
+			);
+			return withValidity(slices, [], [childOf(0, extents)], codecs);
+		}
+		case "struct": {
+			const extents = slices.map(({ from, length }) => rangeOf(from, length));
+			const joined = children.map((_, index) => childOf(index, extents));
+			return withValidity(slices, [], joined, codecs);
+		}
+		case "union": {
+			const typeIds = concatFixed(slices, 0, 1, codecs);
+			if (type.mode === "sparse") {
+				const extents = slices.map(({ from, length }) => rangeOf(from, length));
+				const joined = children.map((_, index) => childOf(index, extents));
+				return { length, nullCount: 0, buffers: [typeIds], children: joined, dictionary: null };
+			}
+			const { offsets, extents } = concatDenseOffsets(slices, type.typeIds, codecs);
+			const joined = children.map((_, index) => childOf(index, extents[index]!));
+			return {
+				length,
+				nullCount: 0,
+				buffers: [typeIds, offsets],
+				children: joined,
+				dictionary: null,
+			};
+		}
+		case "run_end_encoded":
+			return concatRuns(field, slices, codecs);
+		default:
+			return plain(concatFixed(slices, 1, fixedWidth(type), codecs));
+	}
+}
+
+function withValidity(
+	slices: readonly ArraySlice[],
+	buffers: Uint8Array[],
+	children: ArrayData[],
+	codecs: Codecs,
+): ArrayData {
+	const { validity, nullCount } = concatValidity(slices, codecs);
+	return {
+		length: totalLength(slices),
+		nullCount,
+		buffers: [validity, ...buffers],
+		children,
+		dictionary: null,
+	};
+}
+
+function childSlices(
+	slices: readonly ArraySlice[],
+	index: number,
+	ranges: readonly Extent[],
+): ArraySlice[] {
+	return slices.map(({ array }, i) => {
+		const { first, last } = ranges[i]!;
+		const child = array.children[index]!;
+		if (last > child.length) {
+			throw new IngestError(
+				"invalid_arrow",
+				`a child of ${child.length} elements where ${last} are needed`,
+			);
+		}
+		return { array: child, from: first, length: last - first };
+	});
+}
+
+function rangeOf(from: number, length: number): Extent {
+	return { first: from, last: from + length };
+}
+
+/** Data buffers of all arrays, each array's once, and the views pointing at them. */
+function concatViews(slices: readonly ArraySlice[], codecs: Codecs): Uint8Array[] {
+	const views = concatFixed(slices, 1, viewBytes, codecs);
+	const words = int32View(views);
+	const data: Uint8Array[] = [];
+	const baseOf = new Map<ArrayData, number>();
+	let at = 0;
+	for (const { array, length } of slices) {
+		let base = baseOf.get(array);
+		if (base === undefined) {
+			base = data.length;
+			baseOf.set(array, base);
+			for (const buffer of array.buffers.slice(2)) data.push(buffer ?? new Uint8Array(0));
+		}
+		if (base !== 0) {
+			// int32 length, 4 bytes of prefix, int32 buffer, int32 offset
+			for (let w = at * 4; w < (at + length) * 4; w += 4) {
+				if (words[w]! > maxInlineBytes) words[w + 2]! += base;
+			}
+		}
+		at += length;
+	}
+	return [views, ...data];
+}
+
+/** Only the part of each child that a slice's views reach is kept. */
+function concatListViews(
+	slices: readonly ArraySlice[],
+	width: OffsetWidth,
+	codecs: Codecs,
+): { buffers: Uint8Array[]; extents: Extent[] } {
+	const sizes = concatFixed(slices, 2, width, codecs);
+	const offsets = concatFixed(slices, 1, width, codecs);
+	const extents: Extent[] = [];
+	let at = 0;
+	let base = 0;
+	for (const { array, length } of slices) {
+		const limit = array.children[0]!.length;
+		let first = limit;
+		let last = 0;
+		for (let i = at; i < at + length; i++) {
+			const size = readInt(sizes, width, i);
+			if (size === 0) continue;
+			const offset = readInt(offsets, width, i);
+			if (offset < 0 || size < 0 || offset + size > limit) {
+				throw new IngestError(
+					"invalid_arrow",
+					`a list view of ${size} elements at ${offset} does not fit ${limit}`,
+				);
+			}
+			first = Math.min(first, offset);
+			last = Math.max(last, offset + size);
+		}
+		if (last === 0) first = 0;
+		for (let i = at; i < at + length; i++) {
+			const empty = readInt(sizes, width, i) === 0;
+			writeInt(offsets, width, i, empty ? 0 : readInt(offsets, width, i) - first + base);
+		}
+		extents.push({ first, last });
+		at += length;
+		base += last - first;
+	}
+	refuseOver(base, width === 4 ? maxInt32 : Number.MAX_SAFE_INTEGER, "offset");
+	return { buffers: [offsets, sizes], extents };
+}
+
+/** Offsets into each member's joined child, of which only the reached parts are kept: `extents[member][slice]`. */
+function concatDenseOffsets(
+	slices: readonly ArraySlice[],
+	typeIds: readonly number[],
+	codecs: Codecs,
+): { offsets: Uint8Array; extents: Extent[][] } {
+	const offsets = concatFixed(slices, 1, 4, codecs);
+	const values = int32View(offsets);
+	const memberOf = new Int16Array(256).fill(-1);
+	typeIds.forEach((id, member) => {
+		memberOf[id] = member;
+	});
+	const bases = typeIds.map(() => 0);
+	const extents = typeIds.map((): Extent[] => []);
+	let at = 0;
+	for (const slice of slices) {
+		const ids = bufferOf(slice, 0, slice.from + slice.length);
+		const ranges = typeIds.map(() => ({ first: maxInt32, last: 0 }));
+		const memberAt = (i: number) => {
+			const member = memberOf[ids[slice.from + i]!]!;
+			if (member >= 0) return member;
+			throw new IngestError(
+				"invalid_arrow",
+				`union type id ${ids[slice.from + i]} is not declared`,
+			);
+		};
+		for (let i = 0; i < slice.length; i++) {
+			const range = ranges[memberAt(i)]!;
+			const offset = values[at + i]!;
+			if (offset < 0) throw new IngestError("invalid_arrow", `union offset ${offset}`);
+			range.first = Math.min(range.first, offset);
+			range.last = Math.max(range.last, offset + 1);
+		}
+		for (const range of ranges) if (range.last === 0) range.first = 0;
+		for (let i = 0; i < slice.length; i++) {
+			const member = memberAt(i);
+			values[at + i]! += bases[member]! - ranges[member]!.first;
+		}
+		ranges.forEach((range, member) => {
+			extents[member]!.push(range);
+			bases[member]! += range.last - range.first;
+			refuseOver(bases[member]!, maxInt32, "offset");
+		});
+		at += slice.length;
+	}
+	return { offsets, extents };
+}
+
+/** Runs that a slice cuts are shortened; runs of equal values that meet stay two. */
+function concatRuns(field: Field, slices: readonly ArraySlice[], codecs: Codecs): ArrayData {
+	const bits = (field.children[0]!.type as IndexType).bits;
+	const ends: number[] = [];
+	const valueRanges: Extent[] = [];
+	let base = 0;
+	for (const slice of slices) {
+		const to = slice.from + slice.length;
+		const runs = slice.array.children[0]!;
+		const buffer = runs.buffers[1] ?? new Uint8Array(0);
+		const endAt = (i: number) => readIndex(buffer, bits, true, i);
+		const count = Math.min(runs.length, Math.floor((buffer.byteLength * 8) / bits));
+		let first = 0;
+		while (slice.length > 0 && first < count && endAt(first) <= slice.from) first++;
+		let last = first;
+		let covered = slice.length === 0 ? to : slice.from;
+		while (covered < to && last < count) {
+			const end = endAt(last++);
+			if (end <= covered) throw new IngestError("invalid_arrow", `run end ${end} after ${covered}`);
+			covered = Math.min(end, to);
+			ends.push(covered - slice.from + base);
+		}
+		if (covered < to) {
+			throw new IngestError("invalid_arrow", `run ends cover ${covered} elements of ${to}`);
+		}
+		valueRanges.push({ first, last });
+		base += slice.length;
+	}
+	refuseOver(base, 2 ** (Math.min(bits, 53) - 1) - 1, "run end");
+	const target = codecs.allocate((ends.length * bits) / 8);
+	ends.forEach((end, i) => {
+		writeIndex(target, bits, i, end);
+	});
+	const runEnds = {
+		length: ends.length,
+		nullCount: 0,
+		buffers: [null, target],
+		children: [],
+		dictionary: null,
+	};
+	const values = concatSlices(field.children[1]!, childSlices(slices, 1, valueRanges), codecs);
+	return { length: base, nullCount: 0, buffers: [], children: [runEnds, values], dictionary: null };
+}
+
+/** Indices stay as they are where all slices share one dictionary; else dictionaries are joined too. */
+function concatEncoded(
+	field: Field,
+	slices: readonly ArraySlice[],
+	indexType: IndexType,
+	codecs: Codecs,
+): ArrayData {
+	const { bits, signed } = indexType;
+	const indices = concatFixed(slices, 1, bits / 8, codecs);
+	const joined = withValidity(slices, [indices], [], codecs);
+	const dictionaries = [...new Set(slices.map(({ array }) => array.dictionary!))];
+	if (dictionaries.length <= 1) return { ...joined, dictionary: dictionaries[0] ?? null };
+	const baseOf = new Map<ArrayData, number>();
+	let total = 0;
+	for (const dictionary of dictionaries) {
+		baseOf.set(dictionary, total);
+		total += dictionary.length;
+	}
+	refuseOver(total - 1, 2 ** Math.min(signed ? bits - 1 : bits, 53) - 1, "dictionary index");
+	const validity = joined.buffers[0] ?? null;
+	let at = 0;
+	for (const { array, length } of slices) {
+		const base = baseOf.get(array.dictionary!)!;
+		for (let i = at; base !== 0 && i < at + length; i++) {
+			// The index of a null means nothing and might not bear the shift.
+			const index = isValid(validity, i) ? readIndex(indices, bits, signed, i) + base : 0;
+			writeIndex(indices, bits, i, index);
+		}
+		at += length;
+	}
+	const dictionary = concatArrays({ ...field, dictionary: null }, dictionaries, codecs);
+	return { ...joined, dictionary };
+}
+
+function readIndex(buffer: Uint8Array, bits: number, signed: boolean, index: number): number {
+	switch (bits) {
+		case 8:
+			return signed ? (buffer[index]! << 24) >> 24 : buffer[index]!;
+		case 16: {
+			const value = buffer[2 * index]! | (buffer[2 * index + 1]! << 8);
+			return signed ? (value << 16) >> 16 : value;
+		}
+		case 32: {
+			const value = readInt(buffer, 4, index);
+			return signed ? value : value >>> 0;
+		}
+		default:
+			return readInt(buffer, 8, index);
+	}
+}
+
+function writeIndex(buffer: Uint8Array, bits: number, index: number, value: number): void {
+	if (bits === 8) buffer[index] = value;
+	else if (bits === 16) {
+		buffer[2 * index] = value;
+		buffer[2 * index + 1] = value >>> 8;
+	} else writeInt(buffer, bits === 32 ? 4 : 8, index, value);
+}
+
+function offsetWidth(type: ArrowType): OffsetWidth {
+	return type.kind.startsWith("large_") ? 8 : 4;
+}
+
+/** Bytes of one element of a type that has one data buffer of them. */
+export function fixedWidth(type: ArrowType): number {
+	switch (type.kind) {
+		case "int":
+		case "float":
+		case "decimal":
+		case "time":
+			return type.bits / 8;
+		case "date":
+			return type.unit === "day" ? 4 : 8;
+		case "timestamp":
+		case "duration":
+			return 8;
+		case "interval":
+			return { month: 4, day_time: 8, month_day_nano: 16 }[type.unit];
+		case "fixed_size_binary":
+			return type.byteWidth;
+		default:
+			throw new Error(`${type.kind} has no fixed width`);
+	}
+}
