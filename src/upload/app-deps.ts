@@ -1,0 +1,33 @@
+/** What the app is made of; whoever serves it (`functions/*`) constructs and hands it in. */
+import type { ReceiptBook } from "../receipt/receipt-book.ts";
+import type { CompleteDeps } from "../stage/complete-upload.ts";
+import type { KeyStore } from "../tenant/key-store.ts";
+import type { Metrics } from "./metrics.ts";
+
+export interface AppDeps extends CompleteDeps {
+	keyStore: KeyStore;
+	receipts: CompleteDeps["receipts"] & Pick<ReceiptBook, "history" | "waitFor">;
+	/** Whether a request may wait for its load without an end. */
+	canWait: boolean;
+	/** Where it can't: how long one waits that didn't say. */
+	defaultWaitMs: number;
+	/** What the platform before us takes in one request; null: all that the limits allow. */
+	maxRequestBytes?: number | null;
+	/** Whether parts go straight to the store, where it can hand out URLs. */
+	directParts?: boolean;
+	/** Null: the runtime keeps no counts, and `/metrics` isn't there. */
+	metrics?: Metrics | null;
+	/**
+	 * Whether the other end of the connection is this machine. Behind a proxy
+	 * every peer is the proxy: then it must say false.
+	 */
+	isLoopbackPeer?(request: Request, env: unknown): boolean;
+	/** Origins that may call from a browser; `*` is any. */
+	corsOrigins?: readonly string[];
+	/** Beyond the store: what else must be there before a load can be taken. Throws what is wrong. */
+	checkReady?(): Promise<void>;
+	/** Static pages by path (`/docs`, `/console`); null: there is none. */
+	pages?(path: string): Response | null | Promise<Response | null>;
+	/** Aborted when the service is told to stop: who waits gets a 202, `/readyz` says no. */
+	stopping?: AbortSignal;
+}

@@ -1,0 +1,180 @@
+/**
+ * `GET /openapi.json`: the table of routes as an OpenAPI 3.1 document, made from
+ * the very schemas that validate. https://spec.openapis.org/oas/v3.1.0
+ */
+import { z } from "zod";
+import { jsonAnswer } from "./answers.ts";
+import { arrowBody, defineRoute, type Route } from "./route.ts";
+import { noQuery, problemSchema } from "./schemas.ts";
+
+type Json = Record<string, unknown>;
+
+/** The route that serves the document of `described` and of itself. */
+export function openapiRoute(described: readonly Route[]): Route {
+	let text: Json | undefined;
+	const route = defineRoute({
+		method: "GET",
+		path: "/openapi.json",
+		id: "openapi",
+		summary: "This document",
+		right: "open",
+		query: noQuery,
+		body: null,
+		answers: {
+			200: { description: "OpenAPI 3.1", schema: z.looseObject({ openapi: z.string() }) },
+		},
+		async handler() {
+			text ??= openapiDocument([...described, route]);
+			return jsonAnswer(text);
+		},
+	});
+	return route;
+}
+
+export function openapiDocument(routes: readonly Route[]): Json {
+	const components: Json = {};
+	const paths: Record<string, Json> = {};
+	for (const route of routes) {
+		const path = paths[route.path] ?? {};
+		path[route.method.toLowerCase()] = operationOf(route, components);
+		paths[route.path] = path;
+	}
+	return {
+		openapi: "3.1.0",
+		info: {
+			title: "duckdock",
+			version: "1",
+			description: "Arrow over plain HTTPS into DuckDB, exactly once.",
+			license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+		},
+		paths,
+		components: {
+			schemas: components,
+			securitySchemes: {
+				key: { type: "http", scheme: "bearer", bearerFormat: "dk_<keyid>_<secret>" },
+			},
+		},
+	};
+}
+
+function operationOf(route: Route, components: Json): Json {
+	const parameters: Json[] = [
+		...[...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+			name,
+			in: "path",
+			required: true,
+			schema: { type: "string" },
+		})),
+		...queryParameters(route, components),
+		...Object.entries(route.headers ?? {}).map(([name, description]) => ({
+			name,
+			in: "header",
+			required: false,
+			description,
+			schema: { type: "string" },
+		})),
+	];
+	return {
+		operationId: route.id,
+		summary: route.summary,
+		security:
+			route.right === "open" ? [] : route.right === "metrics" ? [{ key: [] }, {}] : [{ key: [] }],
+		...(parameters.length === 0 ? {} : { parameters }),
+		...(route.body === null ? {} : { requestBody: requestBodyOf(route.body, components) }),
+		responses: responsesOf(route, components),
+	};
+}
+
+function queryParameters(route: Route, components: Json): Json[] {
+	const schema = jsonSchemaOf(route.query, components) as {
+		properties?: Record<string, Json>;
+		required?: string[];
+	};
+	return Object.entries(schema.properties ?? {}).map(([name, { description, ...property }]) => ({
+		name,
+		in: "query",
+		required: schema.required?.includes(name) ?? false,
+		...(description === undefined ? {} : { description }),
+		schema: property,
+	}));
+}
+
+function requestBodyOf(body: z.ZodType | typeof arrowBody, components: Json): Json {
+	if (body !== arrowBody) {
+		const content = { "application/json": { schema: jsonSchemaOf(body, components) } };
+		return { required: true, content };
+	}
+	const binary = { schema: { type: "string", format: "binary" } };
+	return {
+		required: true,
+		content: {
+			"application/vnd.apache.arrow.stream": binary,
+			"application/vnd.apache.arrow.file": binary,
+			"application/octet-stream": binary,
+		},
+	};
+}
+
+function responsesOf(route: Route, components: Json): Json {
+	const responses: Json = {};
+	for (const [status, answer] of Object.entries(route.answers)) {
+		const type = answer.contentType ?? "application/json";
+		responses[status] = {
+			description: answer.description,
+			...(answer.headers === undefined
+				? {}
+				: {
+						headers: Object.fromEntries(
+							Object.entries(answer.headers).map(([name, description]) => [
+								name,
+								{ description, schema: { type: "string" } },
+							]),
+						),
+					}),
+			...(answer.schema === null
+				? {}
+				: { content: { [type]: { schema: jsonSchemaOf(answer.schema, components, "output") } } }),
+		};
+	}
+	responses.default = {
+		description: "A problem, with its code and whether to try again",
+		content: {
+			"application/problem+json": { schema: jsonSchemaOf(problemSchema, components, "output") },
+		},
+	};
+	return responses;
+}
+
+/** Schemas with an id go to the components and are referred to. */
+function jsonSchemaOf(schema: z.ZodType, components: Json, io: "input" | "output" = "input"): Json {
+	const made = z.toJSONSchema(schema, {
+		io,
+		target: "draft-2020-12",
+		unrepresentable: "any",
+		reused: "inline",
+	}) as Json & { $defs?: Json };
+	const { $schema: _, $defs, id, ...rest } = made;
+	for (const [name, definition] of Object.entries($defs ?? {})) {
+		components[name] ??= pointToComponents(withoutId(definition as Json));
+	}
+	const pointed = pointToComponents(rest) as Json;
+	if (typeof id !== "string") return pointed;
+	components[id] ??= pointed;
+	return { $ref: `#/components/schemas/${id}` };
+}
+
+function withoutId({ id: _, ...rest }: Json): Json {
+	return rest;
+}
+
+function pointToComponents(value: unknown): unknown {
+	if (Array.isArray(value)) return value.map(pointToComponents);
+	if (typeof value !== "object" || value === null) return value;
+	return Object.fromEntries(
+		Object.entries(value).map(([name, member]) =>
+			name === "$ref" && typeof member === "string"
+				? [name, member.replace("#/$defs/", "#/components/schemas/")]
+				: [name, pointToComponents(member)],
+		),
+	);
+}

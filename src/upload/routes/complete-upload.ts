@@ -1,0 +1,38 @@
+/** `POST /v1/uploads/{id}/complete`: the parts become a load. */
+import { completeUpload as complete } from "../../stage/complete-upload.ts";
+import { answerLoad, appliedPreferences, waitMsOf } from "../answer-load.ts";
+import { readPreferences, readReprDigestField } from "../read-headers.ts";
+import { defineRoute } from "../route.ts";
+import { acceptedSchema, completeFieldsSchema, noQuery, receiptSchema } from "../schemas.ts";
+
+export const completeUpload = defineRoute({
+	method: "POST",
+	path: "/v1/uploads/{id}/complete",
+	id: "completeUpload",
+	summary: "Load parts 1 to N",
+	right: "upload",
+	query: noQuery,
+	body: completeFieldsSchema,
+	headers: { Prefer: "wait=N: seconds to wait for the receipt (RFC 7240)" },
+	answers: {
+		200: { description: "With Prefer: wait, the receipt", schema: receiptSchema },
+		202: {
+			description: "The load is staged",
+			schema: acceptedSchema,
+			headers: { Location: "Where the receipt is", "Retry-After": "Seconds" },
+		},
+	},
+	async handler(call, upload) {
+		const { deps, body, request } = call;
+		const preferences = readPreferences(request.headers);
+		const repr_digest = readReprDigestField(body.repr_digest ?? null);
+		const completion = await complete(deps, upload.tenant, upload.upload_id, {
+			parts: body.parts,
+			rows: body.rows ?? null,
+			repr_digest,
+		});
+		const waitMs = waitMsOf(call, preferences, false);
+		const headers = appliedPreferences(preferences);
+		return answerLoad(call, completion, waitMs, upload.upload_id, headers);
+	},
+});

@@ -1,0 +1,69 @@
+/** `POST /v1/ingest/{table}`: one request, one load. */
+import { assertRoom, completeStaged } from "../../stage/complete-upload.ts";
+import { stageBody } from "../../stage/stage-body.ts";
+import { parseTableName } from "../../table-name.ts";
+import { answerLoad, appliedPreferences, waitMsOf } from "../answer-load.ts";
+import { guardBody } from "../guard-body.ts";
+import { loadParametersOf, loadQuerySchema } from "../load-parameters.ts";
+import { newUploadOf } from "../new-upload.ts";
+import {
+	assertArrowType,
+	readContentDigest,
+	readContentEncoding,
+	readPreferences,
+	readReprDigest,
+} from "../read-headers.ts";
+import { arrowBody, defineRoute } from "../route.ts";
+import { acceptedSchema, receiptSchema } from "../schemas.ts";
+
+export const ingest = defineRoute({
+	method: "POST",
+	path: "/v1/ingest/{table}",
+	id: "ingest",
+	summary: "Load Arrow bytes of any length in one request",
+	right: "load",
+	query: loadQuerySchema,
+	body: arrowBody,
+	headers: {
+		"Idempotency-Key":
+			"1 to 255 visible ASCII characters; a repeat is answered and not loaded again",
+		Prefer: "wait=N: seconds to wait for the receipt; respond-async: don't wait (RFC 7240)",
+		"Content-Encoding": "gzip or zstd",
+		"Content-Digest": "sha-256=:…: of the body as sent (RFC 9530)",
+		"Repr-Digest": "sha-256=:…: of the Arrow bytes, content coding undone (RFC 9530)",
+	},
+	answers: {
+		200: {
+			description: "The rows are in the table, or would be (dry run)",
+			schema: receiptSchema,
+			headers: { "Idempotency-Replayed": "true: this is the answer to an earlier request" },
+		},
+		202: {
+			description: "The bytes are staged and will be loaded",
+			schema: acceptedSchema,
+			headers: { Location: "Where the receipt is", "Retry-After": "Seconds" },
+		},
+	},
+	target: ({ params, query, request }) =>
+		loadParametersOf(parseTableName(params.table!), query, request.headers),
+	async handler(call, load) {
+		const { deps, request } = call;
+		assertArrowType(request.headers);
+		const preferences = readPreferences(request.headers);
+		const encoding = readContentEncoding(request.headers);
+		const sha256 = readContentDigest(request.headers);
+		const repr_digest = readReprDigest(request.headers);
+		assertRoom(deps);
+		const most = Math.min(deps.limits.maxUploadBytes, deps.maxRequestBytes ?? Infinity);
+		const { stream } = guardBody(request, "the body", most);
+		const staged = await stageBody(deps, newUploadOf(call, load, encoding), stream, {
+			...(sha256 === null ? {} : { sha256 }),
+			signal: request.signal,
+		});
+		deps.metrics?.countBytes(call.principal!.tenant, staged.size);
+		const completion = await completeStaged(deps, staged, { repr_digest });
+		const waitMs = waitMsOf(call, preferences, true);
+		const headers = appliedPreferences(preferences);
+		return answerLoad(call, completion, waitMs, staged.upload.upload_id, headers);
+	},
+});

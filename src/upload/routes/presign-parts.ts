@@ -1,0 +1,25 @@
+/** `POST /v1/uploads/{id}/parts`: URLs that take the parts' bytes straight into the store. */
+import { IngestError } from "../../errors.ts";
+import { partsMode } from "../parts-mode.ts";
+import { defineRoute } from "../route.ts";
+import { noQuery, partUrlsSchema, wantedPartsSchema } from "../schemas.ts";
+
+export const presignParts = defineRoute({
+	method: "POST",
+	path: "/v1/uploads/{id}/parts",
+	id: "presignParts",
+	summary: "Ask for the URLs of parts, where parts go straight to the store",
+	right: "upload",
+	query: noQuery,
+	body: wantedPartsSchema,
+	answers: { 200: { description: "A URL for each part", schema: partUrlsSchema } },
+	async handler({ deps }, upload) {
+		if (partsMode(deps) === "proxy") {
+			throw new IngestError(
+				"bad_request",
+				`this service takes parts itself: PUT /v1/uploads/${upload.upload_id}/parts/{n}`,
+			);
+		}
+		throw new IngestError("internal", "direct parts are not taken yet");
+	},
+});
