@@ -151,23 +151,24 @@ export function createIngestClient(options: IngestClientOptions): IngestClient {
 		return { ...opened, part_size: Math.max(ingest.partSize ?? opened.part_size, least) };
 	}
 
-	async function complete(
-		id: string,
-		parts: number,
-		ingest: IngestOptions,
-	): Promise<Receipt | null> {
-		try {
-			const answer = await send({
-				method: "POST",
-				path: `${uploadPath(id)}/complete`,
-				headers: { ...json, Prefer: `wait=${waitSeconds}` },
-				body: JSON.stringify({ parts, rows: ingest.rows }),
-				signal: ingest.signal,
-			});
-			return answer.status === 200 ? (answer.json as Receipt) : null;
-		} catch (error) {
-			if (error instanceof ProblemError && error.problem.code === "load_in_progress") return null;
-			throw error;
+	/** The receipt, or the id of the load to wait for: an idempotency key may have made another upload the load. */
+	async function complete(id: string, parts: number, ingest: IngestOptions) {
+		for (;;) {
+			try {
+				const answer = await send({
+					method: "POST",
+					path: `${uploadPath(id)}/complete`,
+					headers: { ...json, Prefer: `wait=${waitSeconds}` },
+					body: JSON.stringify({ parts, rows: ingest.rows }),
+					signal: ingest.signal,
+				});
+				if (answer.status === 200) return { receipt: answer.json as Receipt, loadId: id };
+				return { receipt: null, loadId: (answer.json as { load_id?: string }).load_id ?? id };
+			} catch (error) {
+				const running = error instanceof ProblemError && error.problem.code === "load_in_progress";
+				if (!running) throw error;
+				await pause(1000 * (error.retryAfterSeconds ?? 1), ingest.signal);
+			}
 		}
 	}
 
@@ -212,8 +213,8 @@ export function createIngestClient(options: IngestClientOptions): IngestClient {
 			const tell = (status: LoadStatus) =>
 				ingest.onProgress?.({ ...last, step: "load", bytesTotal: sent.bytes, load: status });
 			tell("staged");
-			const receipt = await complete(opened.upload_id, sent.parts, ingest);
-			return receipt ?? (await ended(opened.upload_id, signal, tell));
+			const done = await complete(opened.upload_id, sent.parts, ingest);
+			return done.receipt ?? (await ended(done.loadId, signal, tell));
 		},
 		async *loads(history = {}) {
 			let left = history.limit ?? Number.POSITIVE_INFINITY;

@@ -1,0 +1,28 @@
+"""DuckDB for Python, inserting BY NAME from a pyarrow RecordBatchReader in one process.
+
+in_process.py FILE DB TABLE -> {"seconds", "rows", "peak_bytes"} on standard output
+"""
+
+import json
+import sys
+import time
+
+import duckdb
+import pyarrow as pa
+
+source, target, table = sys.argv[1:4]
+started = time.perf_counter()
+with pa.OSFile(source) as stream:
+    reader = pa.ipc.open_stream(stream)
+    connection = duckdb.connect(target)
+    empty = reader.schema.empty_table()  # noqa: F841
+    connection.execute(f"CREATE TABLE {table} AS SELECT * FROM empty")
+    connection.execute("BEGIN")
+    rows = connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM reader").fetchone()[0]
+    connection.execute("COMMIT")
+    seconds = time.perf_counter() - started
+    connection.close()
+closed = time.perf_counter() - started
+with open("/proc/self/status") as status:
+    peak = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+print(json.dumps({"seconds": seconds, "closed_seconds": closed, "rows": rows, "peak_bytes": peak}))
