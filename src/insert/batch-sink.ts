@@ -10,6 +10,8 @@ import type { BatchReader } from "../arrow/batch-reader.ts";
 import type { InsertResult, LoadParameters, Receipt, StreamedCounts } from "../flow.ts";
 
 export interface InsertJob {
+	/** What the ledger knows the load by: where it is there already, its receipt is the outcome and nothing is inserted. */
+	loadId?: string;
 	parameters: LoadParameters;
 	reader: BatchReader;
 	/** Called inside the transaction when all rows are in: what it throws rolls back. Lease, digest and row checks live here. */

@@ -1,0 +1,174 @@
+/**
+ * One load's batches as a view that DuckDB reads once.
+ *
+ * In: the reader of a load and which of its columns to scan. Out: the view's
+ * columns as DuckDB binds them, and a pump that fills the stream behind it.
+ * Order: open (stream and view, in autocommit on a connection whose default
+ * database is `:memory:`), pump (begins before the statement, so that a small
+ * load is read and checked before its transaction opens), the statement, close.
+ * Close drops the view and is called on every path; a second close does nothing.
+ */
+
+import { randomBytes } from "node:crypto";
+import type { DuckDBConnection } from "@duckdb/node-api";
+import type { BatchReader } from "../../arrow/batch-reader.ts";
+import { typeName } from "../../arrow/type-name.ts";
+import type { CheckedBatch } from "../../arrow/types.ts";
+import { IngestError } from "../../errors.ts";
+import type { ScannedColumn } from "./insert-plan.ts";
+import { openBatchStream } from "./native-stream.ts";
+import { quoteIdentifier } from "./sql-names.ts";
+import { columnTypes, rows } from "./target-table.ts";
+
+export interface ArrowScan {
+	/** To be read with SELECT * and nothing else: a projection returns wrong data. */
+	readonly view: string;
+	readonly columns: readonly ScannedColumn[];
+	/** Rows that DuckDB has fetched. */
+	rowsHandedOver(): number;
+	/** Resolves when the first batch waits for DuckDB or all are in; rejects with the reader's error. */
+	readonly primed: Promise<void>;
+	/** Resolves when all batches are in; rejects with the reader's error, which has failed the stream before. */
+	readonly pumped: Promise<void>;
+	/** Reads no further; a statement that still reads the view fails. */
+	stop(): void;
+	close(): Promise<void>;
+}
+
+/** `unsupported_type` with the column where DuckDB can't scan one. */
+export async function openArrowScan(
+	connection: DuckDBConnection,
+	reader: BatchReader,
+	positions: readonly number[],
+	options: { copy: boolean; signal: AbortSignal },
+): Promise<ArrowScan> {
+	const fields = positions.map((at) => reader.engineFields[at]!);
+	const stream = openBatchStream(fields, { copy: options.copy });
+	const name = `arrow_${randomBytes(12).toString("hex")}`;
+	const view = `memory.main.${quoteIdentifier(name)}`;
+	const dropView = () => connection.run(`DROP VIEW IF EXISTS ${view}`);
+	try {
+		// The External that the addon checks by its type tag; node-api has no other way to it.
+		const handle = (connection as unknown as { connection: unknown }).connection;
+		try {
+			stream.scan(handle, name);
+		} catch (error) {
+			throw refusal(error, reader, positions);
+		}
+		const columns = await bindView(connection, view, reader, positions);
+		const stopping = new AbortController();
+		const signal = AbortSignal.any([options.signal, stopping.signal]);
+		const pump = startPump(
+			stream,
+			select(reader.batches(signal), reader, positions),
+			stopping.signal,
+		);
+		let open = true;
+		return {
+			view,
+			columns,
+			rowsHandedOver: () => stream.counts.rowsHandedOver,
+			...pump,
+			stop() {
+				stopping.abort();
+				stream.close();
+			},
+			async close() {
+				if (!open) return;
+				open = false;
+				stopping.abort();
+				try {
+					await dropView();
+				} finally {
+					stream.close();
+					await pump.pumped.catch(() => {});
+				}
+			},
+		};
+	} catch (error) {
+		await dropView().catch(() => {});
+		stream.close();
+		throw error;
+	}
+}
+
+async function bindView(
+	connection: DuckDBConnection,
+	view: string,
+	reader: BatchReader,
+	positions: readonly number[],
+): Promise<ScannedColumn[]> {
+	const described = await rows(connection, `DESCRIBE SELECT * FROM ${view}`);
+	const types = await columnTypes(connection, `SELECT * FROM ${view}`);
+	if (types.length !== positions.length || described.length !== positions.length) {
+		throw new IngestError(
+			"internal",
+			`${positions.length} columns were sent, DuckDB binds ${types.length}`,
+		);
+	}
+	return positions.map((position, at) => ({
+		field: reader.sentFields[position]!,
+		type: types[at]!,
+		typeText: described[at]![1] as string,
+	}));
+}
+
+/** The addon names the column: `DuckDB refuses the schema: column 'x': reason`. */
+function refusal(error: unknown, reader: BatchReader, positions: readonly number[]): IngestError {
+	const text = error instanceof Error ? error.message : String(error);
+	const position = positions.find((at) =>
+		text.includes(`column '${reader.engineFields[at]!.name}': `),
+	);
+	if (position === undefined) return new IngestError("internal", text, { cause: error });
+	const field = reader.sentFields[position]!;
+	const reason = text.slice(text.indexOf("': ") + 3);
+	return new IngestError(
+		"unsupported_type",
+		`column ${JSON.stringify(field.name)}: DuckDB has no type for ${typeName(field)}: ${reason}`,
+		{ column: field.name, arrow_type: typeName(field), cause: error },
+	);
+}
+
+async function* select(
+	batches: AsyncIterable<CheckedBatch>,
+	reader: BatchReader,
+	positions: readonly number[],
+): AsyncGenerator<Pick<CheckedBatch, "length" | "columns">> {
+	const all = positions.length === reader.engineFields.length;
+	for await (const batch of batches) {
+		yield all
+			? batch
+			: { length: batch.length, columns: positions.map((at) => batch.columns[at]!) };
+	}
+}
+
+function startPump(
+	stream: ReturnType<typeof openBatchStream>,
+	batches: AsyncIterable<Pick<CheckedBatch, "length" | "columns">>,
+	stopped: AbortSignal,
+): { primed: Promise<void>; pumped: Promise<void> } {
+	const primed = Promise.withResolvers<void>();
+	const pumped = (async () => {
+		try {
+			for await (const batch of batches) {
+				if (stopped.aborted) return;
+				const taken = stream.push(batch);
+				primed.resolve();
+				if (!(await taken)) return;
+			}
+			if (stream.isOpen) stream.end();
+			primed.resolve();
+		} catch (error) {
+			stream.fail(error instanceof Error ? error.message : String(error));
+			if (stopped.aborted) return;
+			primed.reject(error);
+			throw error;
+		} finally {
+			primed.resolve();
+		}
+	})();
+	// Whoever waits sees the error; when the statement's own failure came first, nobody waits.
+	pumped.catch(() => {});
+	primed.promise.catch(() => {});
+	return { primed: primed.promise, pumped };
+}

@@ -1,0 +1,158 @@
+/**
+ * One DuckDB instance with one tenant's target attached.
+ *
+ * In: a target. Out: connections to it. Order: the folder is made; an instance on
+ * `:memory:` (views over Arrow streams live there, never in a file); extensions;
+ * ATTACH, which waits for a file that another program holds; the lock-down.
+ *
+ * Closing detaches first, which checkpoints: the file is then whole without its
+ * .wal, and another program can open it.
+ */
+
+import { mkdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import type { DuckDBConnection } from "@duckdb/node-api";
+import { DuckDBInstance } from "@duckdb/node-api";
+import type { Clock } from "../../clock.ts";
+import { IngestError } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import { toIngestError } from "./engine-errors.ts";
+import { type EngineOptions, loadStatements, lockStatements } from "./lockdown.ts";
+import { attachStatement, detachStatement, type TenantTarget } from "./targets.ts";
+
+export interface AttachedDatabase {
+	readonly target: TenantTarget;
+	connect(): Promise<DuckDBConnection>;
+	/** Detaches and closes; every connection must be closed. Never throws. */
+	close(): Promise<void>;
+}
+
+export interface AttachOptions extends EngineOptions {
+	clock: Clock;
+	log: Log;
+	lockWaitMs: number;
+}
+
+/**
+ * Files that instances of this process have attached. DuckDB's own lock is one of
+ * POSIX: it keeps other processes out, but not a second instance in this one.
+ */
+const heldFiles = new Set<string>();
+
+/** The first wait for a file; each next one is half as long again, up to a second. */
+const firstWaitMs = 25;
+const longestWaitMs = 1_000;
+
+/** `target_unavailable` with the reason; the signal's reason when it aborts. */
+export async function attachDatabase(
+	target: TenantTarget,
+	options: AttachOptions,
+	signal: AbortSignal,
+): Promise<AttachedDatabase> {
+	const { clock, log, lockWaitMs } = options;
+	const file = target.filePath === null ? null : prepareFolder(target.filePath);
+	const giveUpAt = clock.now() + lockWaitMs;
+	for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 1.5, longestWaitMs)) {
+		signal.throwIfAborted();
+		const locked = file !== null && heldFiles.has(file);
+		if (!locked) {
+			if (file !== null) heldFiles.add(file);
+			try {
+				return await attachOnce(target, file, options);
+			} catch (error) {
+				if (file !== null) heldFiles.delete(file);
+				if (!isLocked(error)) throw unavailable(target, error);
+				if (clock.now() >= giveUpAt) throw stillLocked(target, lockWaitMs, error);
+			}
+		} else if (clock.now() >= giveUpAt) {
+			throw stillLocked(target, lockWaitMs, null);
+		}
+		log.debug("waiting for a database file that is in use", { tenant: target.tenant, waitMs });
+		await clock.sleep(Math.max(1, Math.min(waitMs, giveUpAt - clock.now())), signal);
+	}
+}
+
+async function attachOnce(
+	target: TenantTarget,
+	file: string | null,
+	options: AttachOptions,
+): Promise<AttachedDatabase> {
+	const instance = await DuckDBInstance.create(":memory:");
+	let connection: DuckDBConnection | undefined;
+	try {
+		connection = await instance.connect();
+		for (const statement of loadStatements(target, options)) await connection.run(statement);
+		await connection.run(attachStatement(target));
+		for (const statement of lockStatements(target, options)) await connection.run(statement);
+	} catch (error) {
+		connection?.closeSync();
+		instance.closeSync();
+		throw error;
+	}
+	connection.closeSync();
+	return {
+		target,
+		connect: () => instance.connect(),
+		close: async () => {
+			try {
+				const last = await instance.connect();
+				try {
+					await last.run(detachStatement());
+				} finally {
+					last.closeSync();
+				}
+			} catch (error) {
+				options.log.warn("a database could not be detached", {
+					tenant: target.tenant,
+					error: error instanceof Error ? error.message : String(error),
+				});
+			} finally {
+				instance.closeSync();
+				if (file !== null) heldFiles.delete(file);
+			}
+		},
+	};
+}
+
+/** Makes the folder; one name for all ways to write the path of the file. */
+function prepareFolder(path: string): string {
+	try {
+		mkdirSync(dirname(path), { recursive: true });
+	} catch (error) {
+		throw new IngestError(
+			"target_unavailable",
+			`the folder of the database file can't be made: ${codeOf(error)}`,
+			{ cause: error },
+		);
+	}
+	try {
+		return realpathSync(path);
+	} catch {
+		return join(realpathSync(dirname(path)), basename(path));
+	}
+}
+
+function isLocked(error: unknown): boolean {
+	const message = error instanceof Error ? error.message : String(error);
+	return /could not set lock on file|being used by another process/i.test(message);
+}
+
+function unavailable(target: TenantTarget, error: unknown): IngestError {
+	const told = toIngestError(error, { path: target.location });
+	return new IngestError("target_unavailable", `the database can't be opened: ${told.message}`, {
+		cause: error,
+	});
+}
+
+function stillLocked(target: TenantTarget, waitedMs: number, error: unknown): IngestError {
+	const holder = /\(PID \d+\)/.exec(error instanceof Error ? error.message : "")?.[0];
+	return new IngestError(
+		"target_unavailable",
+		`the database file of tenant ${target.tenant} is held by another program${holder ? ` ${holder}` : ""}; waited ${waitedMs / 1000} s`,
+		{ cause: error ?? undefined },
+	);
+}
+
+function codeOf(error: unknown): string {
+	return (error as NodeJS.ErrnoException)?.code ?? String(error);
+}

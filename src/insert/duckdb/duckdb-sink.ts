@@ -1,0 +1,145 @@
+/**
+ * `BatchSink` on DuckDB: one instance per tenant database, one transaction per insert.
+ *
+ * In: a target template and tenants by name. Out: databases to insert into. What
+ * happens to a load is in `insert-loads.ts` (sharing, retries) and
+ * `load-transaction.ts` (the transaction); when a file is attached and let go in
+ * `tenant-database.ts`; what an instance may reach in `lockdown.ts`.
+ */
+
+import { version as engineVersion } from "@duckdb/node-api";
+import type { Clock } from "../../clock.ts";
+import { IngestError } from "../../errors.ts";
+import { targetLingerMs, targetLockWaitMs } from "../../limits.ts";
+import type { Log } from "../../log.ts";
+import { parseTarget } from "../../target-template.ts";
+import { assertTenantName } from "../../tenant/tenant-name.ts";
+import type { BatchSink, SinkDatabase } from "../batch-sink.ts";
+import { insertLoads } from "./insert-loads.ts";
+import { findLastOfSource, findLedgerRow, hasLedger, listLedgerRows } from "./ledger.ts";
+import type { EngineOptions } from "./lockdown.ts";
+import { createSemaphore } from "./semaphore.ts";
+import { qualifiedTable } from "./sql-names.ts";
+import { createTableLocks, type TableLocks } from "./table-locks.ts";
+import { readTargetTable, rows } from "./target-table.ts";
+import { catalogAlias, tenantTarget } from "./targets.ts";
+import { createTenantDatabase, type TenantDatabase } from "./tenant-database.ts";
+
+export interface DuckdbSinkOptions extends EngineOptions {
+	/** `./data/db/{tenant}.duckdb`, `md:{tenant}`, `ducklake:…`. Without `{tenant}` one tenant alone is served. */
+	target: string;
+	/** The one tenant of a target without `{tenant}`; null: whoever comes first. */
+	singleTenant?: string | null;
+	clock: Clock;
+	log: Log;
+	/** Copy Arrow bodies into native memory instead of pinning JavaScript's. */
+	copyArrow?: boolean;
+	/** Threads of libuv's pool (UV_THREADPOOL_SIZE): a streaming statement occupies one. */
+	threadPoolSize?: number;
+	lockWaitMs?: number;
+	lingerMs?: number;
+}
+
+/** Threads that stay free of statements, for the reading and unpacking of what they wait for. */
+const sparePoolThreads = 2;
+const defaultPoolThreads = 4;
+
+export function createDuckdbSink(options: DuckdbSinkOptions): BatchSink {
+	const target = parseTarget(options.target);
+	const copyArrow = options.copyArrow ?? false;
+	const shared = {
+		...options,
+		lockWaitMs: options.lockWaitMs ?? targetLockWaitMs,
+		lingerMs: options.lingerMs ?? targetLingerMs,
+		engine: `duckdb ${engineVersion()}${copyArrow ? " (arrow copied)" : ""}`,
+		copyArrow,
+		statements: createSemaphore(
+			Math.max(1, (options.threadPoolSize ?? defaultPoolThreads) - sparePoolThreads),
+		),
+	};
+	const databases = new Map<string, { database: TenantDatabase; locks: TableLocks }>();
+	let only = target.template.includes("{tenant}") ? undefined : options.singleTenant;
+
+	const databaseOf = (tenant: string) => {
+		assertTenantName(tenant);
+		if (!target.template.includes("{tenant}")) {
+			only ??= tenant;
+			if (only !== tenant) {
+				throw new IngestError("target_unavailable", `the target serves tenant ${only} alone`);
+			}
+		}
+		let found = databases.get(tenant);
+		if (!found) {
+			const database = createTenantDatabase(tenantTarget(target, tenant), shared);
+			found = { database, locks: createTableLocks() };
+			databases.set(tenant, found);
+		}
+		return found;
+	};
+
+	return {
+		async open(tenant, signal) {
+			const { database, locks } = databaseOf(tenant);
+			database.retain();
+			try {
+				// Attaches what is there, so that a file in use or broken is told here.
+				await database.use(signal, "skip", async () => {});
+			} catch (error) {
+				database.release();
+				throw error;
+			}
+			return openDatabase(database, signal, (jobs, again) =>
+				insertLoads(database, jobs, again, { ...shared, locks }),
+			);
+		},
+		async close() {
+			await Promise.all([...databases.values()].map(({ database }) => database.close()));
+			databases.clear();
+		},
+	};
+}
+
+function openDatabase(
+	database: TenantDatabase,
+	signal: AbortSignal,
+	insert: SinkDatabase["insert"],
+): SinkDatabase {
+	let open = true;
+	/** Null where there is no database or no ledger yet. */
+	const inLedger = <T>(
+		work: (connection: Parameters<Parameters<TenantDatabase["use"]>[2]>[0]) => Promise<T>,
+	): Promise<T | null> =>
+		database.use(signal, "skip", async (connection) =>
+			(await hasLedger(connection, catalogAlias)) ? await work(connection) : null,
+		);
+	return {
+		findLoad: (loadId) => inLedger((connection) => findLedgerRow(connection, catalogAlias, loadId)),
+		findLastOfSource: (bucket, key) =>
+			inLedger((connection) => findLastOfSource(connection, catalogAlias, bucket, key)),
+		listLoads: async (page) =>
+			(await inLedger((connection) => listLedgerRows(connection, catalogAlias, page))) ?? [],
+		describeTable: (schema, table) =>
+			database.use(signal, "skip", async (connection) => {
+				const found = await readTargetTable(connection, catalogAlias, { schema, table });
+				if (found?.kind !== "table") return null;
+				const counted = await rows(
+					connection,
+					`SELECT count(*) FROM ${qualifiedTable(catalogAlias, found.name)}`,
+				);
+				return {
+					...found.name,
+					columns: found.columns.map(({ name, typeText, nullable }) => ({
+						name,
+						type: typeText,
+						nullable,
+					})),
+					rows: Number(counted[0]![0]),
+				};
+			}),
+		insert,
+		async close() {
+			if (open) database.release();
+			open = false;
+		},
+	};
+}

@@ -1,0 +1,214 @@
+/**
+ * From jobs to outcomes: what shares a transaction, what runs alone, what is tried again.
+ *
+ * Several loads are put into one transaction. If it fails, whatever the cause,
+ * each runs again on its own with a job made anew, so that one bad upload does
+ * not fail its neighbours. Dry runs always run alone. A load that lost a race
+ * against another transaction runs again a few times, with growing pauses.
+ */
+
+import type { DuckDBConnection } from "@duckdb/node-api";
+import type { Clock } from "../../clock.ts";
+import { IngestError } from "../../errors.ts";
+import type { Receipt } from "../../flow.ts";
+import type { Log } from "../../log.ts";
+import { foldName, formatTableName } from "../../table-name.ts";
+import type { InsertJob, InsertOutcome } from "../batch-sink.ts";
+import { type AttachOptions, attachDatabase } from "./attached-database.ts";
+import { TransactionConflict } from "./engine-errors.ts";
+import { findLedgerRow, hasLedger } from "./ledger.ts";
+import { peekTables, runLoads, type TransactionOptions } from "./load-transaction.ts";
+import type { LockRequest, TableLocks } from "./table-locks.ts";
+import type { TargetTable } from "./target-table.ts";
+import { catalogAlias, throwawayTarget } from "./targets.ts";
+import type { TenantDatabase } from "./tenant-database.ts";
+
+export interface InsertOptions
+	extends Pick<TransactionOptions, "engine" | "copyArrow" | "statements">,
+		AttachOptions {
+	clock: Clock;
+	log: Log;
+	locks: TableLocks;
+}
+
+const triesOfOneLoad = 6;
+const firstPauseMs = 15;
+
+export async function insertLoads(
+	database: TenantDatabase,
+	jobs: readonly InsertJob[],
+	again: (index: number) => Promise<InsertJob>,
+	options: InsertOptions,
+): Promise<InsertOutcome[]> {
+	const outcomes = new Array<InsertOutcome>(jobs.length);
+	const together = jobs.map((_, at) => at).filter((at) => !jobs[at]!.parameters.dry_run);
+	const fresh = new Map(jobs.entries());
+	if (together.length > 1) {
+		try {
+			const receipts = await tryOnce(
+				database,
+				together.map((at) => jobs[at]!),
+				options,
+			);
+			for (const [at, receipt] of receipts.entries()) outcomes[together[at]!] = { receipt };
+		} catch (error) {
+			options.log.info("a shared transaction failed; its loads run one by one", {
+				tenant: database.target.tenant,
+				loads: together.length,
+				error: error instanceof Error ? error.message : String(error),
+			});
+			for (const at of together) fresh.delete(at);
+		}
+	}
+	for (const at of jobs.keys()) {
+		outcomes[at] ??= await runAlone(database, fresh.get(at), () => again(at), options);
+	}
+	return outcomes;
+}
+
+async function runAlone(
+	database: TenantDatabase,
+	first: InsertJob | undefined,
+	again: () => Promise<InsertJob>,
+	options: InsertOptions,
+): Promise<InsertOutcome> {
+	let job = first;
+	for (let attempt = 1; ; attempt++) {
+		try {
+			job ??= await again();
+			const [receipt] = await tryOnce(database, [job], options);
+			return { receipt: receipt! };
+		} catch (error) {
+			if (!(error instanceof TransactionConflict)) return { error };
+			if (attempt === triesOfOneLoad) {
+				return {
+					error: new IngestError(
+						"target_unavailable",
+						`${attempt} times another transaction was first: ${error.message}`,
+						{ cause: error },
+					),
+				};
+			}
+			const pauseMs = firstPauseMs * 2 ** attempt * (0.5 + Math.random());
+			options.log.debug("a load lost a race and runs again", { attempt, error: error.message });
+			await options.clock.sleep(pauseMs);
+			job = undefined;
+		}
+	}
+}
+
+async function tryOnce(
+	database: TenantDatabase,
+	jobs: readonly InsertJob[],
+	options: InsertOptions,
+): Promise<Receipt[]> {
+	const signal = AbortSignal.any(jobs.map((job) => job.signal));
+	const work = (connection: DuckDBConnection) =>
+		locked(connection, database, jobs, signal, options);
+	if (!jobs[0]!.parameters.dry_run) return await database.use(signal, "create", work);
+	return (
+		(await database.use(signal, "skip", work)) ??
+		(await inThrowaway(database, signal, options, work))
+	);
+}
+
+/** A dry run where no database is yet: against an empty one that goes with its instance. */
+async function inThrowaway<T>(
+	database: TenantDatabase,
+	signal: AbortSignal,
+	options: InsertOptions,
+	work: (connection: DuckDBConnection) => Promise<T>,
+): Promise<T> {
+	const empty = await attachDatabase(throwawayTarget(database.target), options, signal);
+	try {
+		const connection = await empty.connect();
+		try {
+			return await work(connection);
+		} finally {
+			connection.closeSync();
+		}
+	} finally {
+		await empty.close();
+	}
+}
+
+/** Appends share a table; whatever needs DDL has it alone, and the first load makes the ledger alone. */
+async function locked(
+	connection: DuckDBConnection,
+	database: TenantDatabase,
+	jobs: readonly InsertJob[],
+	signal: AbortSignal,
+	options: InsertOptions,
+): Promise<Receipt[]> {
+	let requests = await lockRequests(connection, jobs);
+	for (;;) {
+		const release = await options.locks.acquire(requests, signal);
+		try {
+			// Somebody may have made or replaced a table while we waited.
+			const peeked = await peekTables(connection, jobs);
+			const now = await lockRequests(connection, jobs, peeked);
+			if (now.every((lock, at) => !lock.exclusive || requests[at]!.exclusive)) {
+				return await run(connection, database, jobs, peeked, signal, options);
+			}
+			requests = now;
+		} finally {
+			release();
+		}
+	}
+}
+
+async function run(
+	connection: DuckDBConnection,
+	database: TenantDatabase,
+	jobs: readonly InsertJob[],
+	peeked: readonly (TargetTable | null)[],
+	signal: AbortSignal,
+	options: InsertOptions,
+): Promise<Receipt[]> {
+	try {
+		return await runLoads(connection, jobs, {
+			...options,
+			target: database.target,
+			signal,
+			peeked,
+		});
+	} catch (error) {
+		if (error instanceof IngestError && error.code === "constraint_violation") {
+			const committed = await committedBefore(connection, jobs);
+			if (committed) return [committed];
+		}
+		throw error;
+	}
+}
+
+async function lockRequests(
+	connection: DuckDBConnection,
+	jobs: readonly InsertJob[],
+	peeked?: readonly (TargetTable | null)[],
+): Promise<LockRequest[]> {
+	const tables = peeked ?? (await peekTables(connection, jobs));
+	const requests = jobs.map(({ parameters }, at) => ({
+		key: foldName(formatTableName(parameters.table)),
+		exclusive:
+			tables[at] === null ||
+			parameters.mode === "replace" ||
+			parameters.mode === "create" ||
+			parameters.on_extra_columns === "add",
+	}));
+	const ledger = await hasLedger(connection, catalogAlias);
+	return [...requests, { key: "_duckdock", exclusive: !ledger }];
+}
+
+/**
+ * Another loader may have committed the same load in the meantime, and its rows or
+ * its ledger row refused ours: its receipt is the answer then.
+ */
+async function committedBefore(
+	connection: DuckDBConnection,
+	jobs: readonly InsertJob[],
+): Promise<Receipt | null> {
+	const { loadId, parameters } = jobs[0]!;
+	if (jobs.length > 1 || loadId === undefined || parameters.dry_run) return null;
+	if (!(await hasLedger(connection, catalogAlias))) return null;
+	return await findLedgerRow(connection, catalogAlias, loadId);
+}

@@ -1,0 +1,245 @@
+/**
+ * From what was sent and what is there to the statements of one load.
+ *
+ * In: the Arrow fields, DuckDB's own binding of the scanned view, the target
+ * table or null, mode and policy. Out: DDL in order, the receipt's columns and
+ * the warnings; or `table_exists`, `table_not_found`, `schema_mismatch`,
+ * `duplicate_column`. Pure: nothing is run here.
+ *
+ * `on_extra_columns=ignore` needs two steps, because the scan is always SELECT *
+ * of the whole view: `positionsToScan` says which columns enter it at all.
+ */
+
+import type { DuckDBType } from "@duckdb/node-api";
+import { typeName } from "../../arrow/type-name.ts";
+import type { Field } from "../../arrow/types.ts";
+import { IngestError } from "../../errors.ts";
+import type { LoadParameters, ReceiptColumn, TableName, Warning } from "../../flow.ts";
+import { foldName, formatTableName, sameName } from "../../table-name.ts";
+import { judgeCast } from "./column-types.ts";
+import { qualifiedTable, quoteIdentifier } from "./sql-names.ts";
+import type { TargetColumn, TargetTable } from "./target-table.ts";
+
+/** One column of the view: what was sent, and what DuckDB makes of it. */
+export interface ScannedColumn {
+	field: Field;
+	type: DuckDBType;
+	typeText: string;
+}
+
+export interface InsertPlan {
+	/** Quoted, with catalog. */
+	target: string;
+	/** As the catalog spells it, or as it will. */
+	name: TableName;
+	ddl: string[];
+	created_table: boolean;
+	/** The table is there and its columns will be other ones. */
+	replaces: boolean;
+	columns: ReceiptColumn[];
+	columns_defaulted: string[];
+	columns_added: string[];
+	warnings: Warning[];
+}
+
+/** Positions of the sent fields that the scan shall have, in order; all, unless extra ones are ignored. */
+export function positionsToScan(
+	fields: readonly Field[],
+	parameters: LoadParameters,
+	existing: TargetTable | null,
+): number[] {
+	const all = fields.map((_, at) => at);
+	if (!existing || parameters.mode === "replace" || parameters.on_extra_columns !== "ignore") {
+		return all;
+	}
+	const kept = all.filter((at) => insertable(existing, fields[at]!.name));
+	if (kept.length > 0) return kept;
+	throw new IngestError(
+		"schema_mismatch",
+		`none of the ${fields.length} columns is a column of ${formatTableName(existing.name)}`,
+		{ extra: { columns: fields.map((field) => field.name) } },
+	);
+}
+
+/** `table_exists`, `table_not_found`: whether the mode may go on, before anything is read. */
+export function checkMode(parameters: LoadParameters, existing: TargetTable | null): void {
+	const shown = formatTableName(parameters.table);
+	if (existing?.kind === "view") {
+		throw parameters.mode === "append"
+			? new IngestError("table_not_found", `${shown} is a view, not a table`)
+			: new IngestError("table_exists", `${shown} is a view; its name is taken`);
+	}
+	if (parameters.mode === "append" && !existing) {
+		throw new IngestError("table_not_found", `table ${shown} does not exist, and mode is append`);
+	}
+	if (parameters.mode === "create" && existing) {
+		throw new IngestError("table_exists", `table ${shown} exists already, and mode is create`);
+	}
+}
+
+/** `duplicate_column` for two names that DuckDB can't tell apart, `invalid_arrow` for no columns. */
+export function checkNames(fields: readonly Field[]): void {
+	if (fields.length === 0) throw new IngestError("invalid_arrow", "the schema has no columns");
+	const seen = new Map<string, string>();
+	for (const { name } of fields) {
+		const first = seen.get(foldName(name));
+		if (first !== undefined) {
+			throw new IngestError(
+				"duplicate_column",
+				`columns ${JSON.stringify(first)} and ${JSON.stringify(name)} have the same name for DuckDB`,
+				{ column: name },
+			);
+		}
+		seen.set(foldName(name), name);
+	}
+}
+
+export function planInsert(options: {
+	catalog: string;
+	parameters: LoadParameters;
+	/** All that was sent; more than `scanned` where extra columns are ignored. */
+	sentFields: readonly Field[];
+	scanned: readonly ScannedColumn[];
+	existing: TargetTable | null;
+	/** The schema as the catalog spells it, or null where it is missing. */
+	schema: string | null;
+}): InsertPlan {
+	const { catalog, parameters, scanned, existing } = options;
+	checkMode(parameters, existing);
+	return existing && parameters.mode !== "replace"
+		? planIntoExisting(catalog, parameters, options.sentFields, scanned, existing)
+		: planNewTable(catalog, parameters.table, scanned, existing, options.schema);
+}
+
+function planNewTable(
+	catalog: string,
+	wanted: TableName,
+	scanned: readonly ScannedColumn[],
+	existing: TargetTable | null,
+	schema: string | null,
+): InsertPlan {
+	const name = existing?.name ?? { schema: schema ?? wanted.schema, table: wanted.table };
+	const target = qualifiedTable(catalog, name);
+	const columns = scanned.map(({ field, typeText }) => {
+		const notNull = field.nullable ? "" : " NOT NULL";
+		return `${quoteIdentifier(field.name)} ${typeText}${notNull}`;
+	});
+	const ddl: string[] = [];
+	if (schema === null) {
+		ddl.push(`CREATE SCHEMA ${quoteIdentifier(catalog)}.${quoteIdentifier(name.schema)}`);
+	}
+	ddl.push(`CREATE ${existing ? "OR REPLACE " : ""}TABLE ${target} (${columns.join(", ")})`);
+	return {
+		target,
+		name,
+		ddl,
+		created_table: existing === null,
+		replaces: existing !== null,
+		columns: scanned.map(({ field, typeText }) => receiptColumn(field, typeText)),
+		columns_defaulted: [],
+		columns_added: [],
+		warnings: [],
+	};
+}
+
+function planIntoExisting(
+	catalog: string,
+	parameters: LoadParameters,
+	sentFields: readonly Field[],
+	scanned: readonly ScannedColumn[],
+	existing: TargetTable,
+): InsertPlan {
+	const policy = parameters.on_extra_columns;
+	const target = qualifiedTable(catalog, existing.name);
+	const plan: InsertPlan = {
+		target,
+		name: existing.name,
+		ddl: [],
+		created_table: false,
+		replaces: false,
+		columns: [],
+		columns_defaulted: [],
+		columns_added: [],
+		warnings: ignoredColumns(sentFields, scanned, existing),
+	};
+	const refused: { column: string; detail: string; field?: Field; into?: string }[] = [];
+	for (const { field, type, typeText } of scanned) {
+		const column = existing.columns.find((other) => sameName(other.name, field.name));
+		if (column?.generated) {
+			refused.push({
+				column: field.name,
+				detail: `${JSON.stringify(column.name)} is a generated column, nothing can be inserted`,
+			});
+		} else if (column) {
+			plan.columns.push(receiptColumn(field, column.typeText));
+			for (const note of judgeCast(field.name, field, type, column.type)) {
+				if (note.kind === "refused") {
+					refused.push({ column: note.path, detail: note.detail, field, into: column.typeText });
+				} else if (note.kind === "defaulted") {
+					plan.columns_defaulted.push(note.path);
+				} else {
+					const code = note.kind === "lossy" ? "lossy_cast" : "crs_dropped";
+					plan.warnings.push({ code, column: note.path, detail: note.detail });
+				}
+			}
+		} else if (policy === "add") {
+			plan.ddl.push(`ALTER TABLE ${target} ADD COLUMN ${quoteIdentifier(field.name)} ${typeText}`);
+			plan.columns.push(receiptColumn(field, typeText));
+			plan.columns_added.push(field.name);
+		} else {
+			refused.push({
+				column: field.name,
+				detail: `${formatTableName(existing.name)} has no column ${JSON.stringify(field.name)}`,
+			});
+		}
+	}
+	for (const column of existing.columns) {
+		if (column.generated || scanned.some(({ field }) => sameName(field.name, column.name)))
+			continue;
+		if (column.nullable || column.default !== null) {
+			plan.columns_defaulted.push(column.name);
+		} else {
+			refused.push({
+				column: column.name,
+				detail: `${JSON.stringify(column.name)} is missing, it is NOT NULL and has no default`,
+			});
+		}
+	}
+	if (refused.length > 0) throw mismatch(refused);
+	return plan;
+}
+
+function ignoredColumns(
+	sentFields: readonly Field[],
+	scanned: readonly ScannedColumn[],
+	existing: TargetTable,
+): Warning[] {
+	return sentFields
+		.filter((field) => !scanned.some((column) => column.field === field))
+		.map((field) => ({
+			code: "extra_columns_ignored",
+			column: field.name,
+			detail: `${formatTableName(existing.name)} has no column ${JSON.stringify(field.name)} that takes values`,
+		}));
+}
+
+function mismatch(
+	refused: { column: string; detail: string; field?: Field; into?: string }[],
+): IngestError {
+	const first = refused[0]!;
+	const more = refused.length > 1 ? ` (and ${refused.length - 1} more)` : "";
+	return new IngestError("schema_mismatch", `${first.column}: ${first.detail}${more}`, {
+		column: first.column,
+		...(first.field ? { arrow_type: typeName(first.field) } : {}),
+		...(first.into ? { target_type: first.into } : {}),
+		extra: { columns: refused.map(({ column, detail }) => ({ column, detail })) },
+	});
+}
+
+function insertable(existing: TargetTable, name: string): TargetColumn | undefined {
+	return existing.columns.find((column) => sameName(column.name, name) && !column.generated);
+}
+
+function receiptColumn(field: Field, typeText: string): ReceiptColumn {
+	return { name: field.name, arrow_type: typeName(field), duckdb_type: typeText };
+}

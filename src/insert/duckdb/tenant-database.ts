@@ -1,0 +1,146 @@
+/**
+ * When a tenant's database is attached, and when it is let go.
+ *
+ * Handles (`open` to `close`) say that there may be work soon, operations (`use`)
+ * that there is some. The file is attached by the first operation that needs it
+ * and let go `lingerMs` after the last handle was closed, so that a burst of loads
+ * opens it once and other programs get at it soon after. Opening and closing
+ * never overlap. An instance that DuckDB has given up (FATAL, INTERNAL) is closed
+ * when its last operation ends, and the next one attaches anew.
+ */
+
+import type { DuckDBConnection } from "@duckdb/node-api";
+import type { Clock } from "../../clock.ts";
+import { type AttachedDatabase, type AttachOptions, attachDatabase } from "./attached-database.ts";
+import { isInstanceLost } from "./engine-errors.ts";
+import { type TenantTarget, targetExists } from "./targets.ts";
+
+export interface TenantDatabase {
+	readonly target: TenantTarget;
+	retain(): void;
+	release(): void;
+	/** Runs `work` on a connection of its own. `whenMissing: "skip"`: null where no file is there yet. */
+	use<T>(
+		signal: AbortSignal,
+		whenMissing: "create",
+		work: (connection: DuckDBConnection) => Promise<T>,
+	): Promise<T>;
+	use<T>(
+		signal: AbortSignal,
+		whenMissing: "skip",
+		work: (connection: DuckDBConnection) => Promise<T>,
+	): Promise<T | null>;
+	/** Lets go at once, when the operations that run have ended. */
+	close(): Promise<void>;
+}
+
+export function createTenantDatabase(
+	target: TenantTarget,
+	options: AttachOptions & { lingerMs: number },
+): TenantDatabase {
+	const { clock, lingerMs } = options;
+	let handles = 0;
+	let operations = 0;
+	let attached: AttachedDatabase | null = null;
+	let lost = false;
+	let lingering: AbortController | null = null;
+	let closing = false;
+	let whenIdle = () => {};
+	/** Attaching and closing, one after the other. */
+	let turn: Promise<unknown> = Promise.resolve();
+	const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+		const mine = turn.then(work, work);
+		turn = mine.catch(() => {});
+		return mine;
+	};
+
+	const letGo = () =>
+		inTurn(async () => {
+			if (attached === null || operations > 0) return;
+			const closing = attached;
+			attached = null;
+			lost = false;
+			await closing.close();
+		});
+
+	const linger = async () => {
+		lingering?.abort();
+		const mine = new AbortController();
+		lingering = mine;
+		if (await slept(clock, lingerMs, mine.signal)) await letGo();
+	};
+
+	const idle = () => {
+		if (operations > 0) return;
+		whenIdle();
+		if (attached === null || closing) return;
+		if (lost) void letGo();
+		else if (handles === 0) void linger();
+	};
+
+	const enter = (signal: AbortSignal, create: boolean) =>
+		inTurn(async () => {
+			signal.throwIfAborted();
+			if (lost && operations === 0 && attached !== null) {
+				await attached.close();
+				attached = null;
+				lost = false;
+			}
+			if (attached === null) {
+				if (!create && !targetExists(target)) return null;
+				attached = await attachDatabase(target, options, signal);
+			}
+			operations++;
+			return attached;
+		});
+
+	return {
+		target,
+		retain() {
+			handles++;
+			lingering?.abort();
+			lingering = null;
+		},
+		release() {
+			handles--;
+			idle();
+		},
+		async use<T>(
+			signal: AbortSignal,
+			whenMissing: "create" | "skip",
+			work: (connection: DuckDBConnection) => Promise<T>,
+		): Promise<T> {
+			const database = await enter(signal, whenMissing === "create");
+			if (database === null) return null as T;
+			let connection: DuckDBConnection | null = null;
+			try {
+				connection = await database.connect();
+				return await work(connection);
+			} catch (error) {
+				if (isInstanceLost(error)) lost = true;
+				throw error;
+			} finally {
+				connection?.closeSync();
+				operations--;
+				idle();
+			}
+		},
+		async close() {
+			lingering?.abort();
+			closing = true;
+			if (operations > 0) await new Promise<void>((resolve) => (whenIdle = resolve));
+			await letGo();
+			closing = false;
+		},
+	};
+}
+
+/** False when it was woken early. */
+async function slept(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
+	try {
+		await clock.sleep(ms, signal);
+		return true;
+	} catch {
+		return false;
+	}
+}
