@@ -27,6 +27,8 @@ export interface PutOptions {
 	ifMatch?: string;
 	/** Known length of a stream; some drivers need it to stream at all. */
 	size?: number;
+	/** Need not outlive a power cut, as long as it outlives every process: leases, and what is rebuilt. */
+	volatile?: boolean;
 	/** Lower-case hex; bytes that differ are `digest_mismatch` and nothing is stored. */
 	sha256?: string;
 	signal?: AbortSignal;

@@ -15,7 +15,7 @@ export function createMemoryStore(options: { now?: () => number } = {}): ObjectS
 	return {
 		description: "memory:",
 		async put(key, body, options = {}) {
-			const bytes = body instanceof Uint8Array ? body.slice() : await readAll(body);
+			const bytes = body instanceof Uint8Array ? body.slice() : await readAll(body, options.signal);
 			options.signal?.throwIfAborted();
 			if (options.size !== undefined && options.size !== bytes.length) {
 				throw new IngestError(
@@ -73,10 +73,16 @@ function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
 	});
 }
 
-async function readAll(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
-	return new Uint8Array(
-		await new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer(),
-	);
+async function readAll(
+	body: ReadableStream<Uint8Array>,
+	signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
+	const chunks: Uint8Array[] = [];
+	for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+		signal?.throwIfAborted();
+		chunks.push(chunk);
+	}
+	return new Uint8Array(await new Blob(chunks as Uint8Array<ArrayBuffer>[]).arrayBuffer());
 }
 
 async function checkSha256(key: string, bytes: Uint8Array, expected: string): Promise<void> {
