@@ -68,8 +68,8 @@ export declare class RecordBatchStream {
 
 	/**
 	 * Creates or replaces the view `viewName` in the connection's default database; it reads this stream.
-	 * `connection` is the `connection` property of @duckdb/node-api's DuckDBConnection; another object is a
-	 * TypeError. Runs a statement, on this thread: the connection must be idle. Throws with the column and
+	 * `connection` is a DuckDBConnection of @duckdb/node-api, or the External of @duckdb/node-bindings inside
+	 * it; another object is a TypeError. Runs a statement, on this thread: the connection must be idle. Throws with the column and
 	 * DuckDB's reason when it refuses the schema. The view can be read once; a second read has no rows.
 	 */
 	scan(connection: unknown, viewName: string): void;

@@ -84,6 +84,11 @@ function flatten(array) {
 	if (dictionary !== null) flatten(dictionary);
 }
 
+/** The External of @duckdb/node-bindings, which node-api's DuckDBConnection keeps in a property. */
+function externalOf(connection) {
+	return connection?.connection ?? connection;
+}
+
 /** Streams with pushes that wait for room. Held strongly: DuckDB will make room, and then they go on. */
 const waiting = new Set();
 
@@ -117,11 +122,11 @@ export class RecordBatchStream {
 	}
 
 	scan(connection, viewName) {
-		binding.scan(this.#handle, connection, viewName);
+		binding.scan(this.#handle, externalOf(connection), viewName);
 	}
 
 	refusal(connection) {
-		return binding.refusal(this.#handle, connection) ?? null;
+		return binding.refusal(this.#handle, externalOf(connection)) ?? null;
 	}
 
 	push(batch) {

@@ -248,8 +248,7 @@ DuckDBConnection ToConnection(napi_env env, napi_value value) {
   }
   if (!is_connection) {
     throw TypeFault{
-        "not a DuckDB connection: expected the External in the `connection` property of @duckdb/node-api's "
-        "DuckDBConnection"};
+        "not a DuckDB connection: expected a DuckDBConnection of @duckdb/node-api, or the External inside it"};
   }
   void* holder = nullptr;
   Check(napi_get_value_external(env, value, &holder));

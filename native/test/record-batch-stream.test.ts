@@ -38,7 +38,7 @@ async function load(
 	copy: boolean,
 ): Promise<unknown[][]> {
 	const stream = new RecordBatchStream(fields, { copy });
-	stream.scan(connection.connection, view);
+	stream.scan(connection, view);
 	const rows = connection.runAndReadAll(`SELECT * FROM ${view}`);
 	for (const each of batches) expect(await stream.push(each)).toBe(true);
 	stream.end();
