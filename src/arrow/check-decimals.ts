@@ -5,16 +5,16 @@
  * Measured on 6 M rows of decimal128(15, 2): see the header of check-batch.ts.
  */
 
+import type { ErrorCode } from "../errors.ts";
 import { isValid } from "./bitmap.ts";
 import { int32View, needBuffer, needShape } from "./buffer-views.ts";
 import { type Place, refuseValue } from "./check-place.ts";
 import type { Codecs } from "./codecs.ts";
-import type { ArrayData, ArrowType } from "./types.ts";
+import { type Decimal, sentDigits } from "./engine-decimal.ts";
+import type { ArrayData } from "./types.ts";
 
 /** Values cleared at once; a block with one out of line is looked at value by value. */
 const blockLength = 2048;
-
-type Decimal = Extract<ArrowType, { kind: "decimal" }>;
 
 /** Makes the check of one decimal type. */
 export function decimalCheck(
@@ -22,31 +22,23 @@ export function decimalCheck(
 	codecs: Codecs,
 ): (array: ArrayData, place: Place) => void {
 	const bytes = type.bits / 8;
-	const find = decimalsOver(type.bits, type.precision);
+	const declared = decimalsOver(type.bits, type.precision);
+	const digits = sentDigits(type);
+	const held = digits < type.precision ? decimalsOver(type.bits, digits) : null;
 	return (array, place) => {
 		needShape(array, 2, 0, place);
-		const buffer = needBuffer(
-			array,
-			1,
-			array.length * bytes,
-			Math.min(8, bytes),
-			"values",
-			place,
-			codecs,
-		);
-		const words = int32View(buffer, array.length * (bytes >>> 2));
+		const size = array.length * bytes;
+		const buffer = needBuffer(array, 1, size, Math.min(8, bytes), "values", place, codecs);
+		const words = int32View(buffer, size >>> 2);
 		const validity = array.nullCount > 0 ? array.buffers[0]! : null;
-		let i = find(words, array.length, 0);
-		for (; i >= 0; i = find(words, array.length, i + 1)) {
-			if (!isValid(validity, i)) continue;
-			const value = decimalAt(words, bytes >>> 2, i);
-			refuseValue(
-				place,
-				i,
-				"invalid_arrow",
-				`${value} (unscaled) has more than the ${type.precision} digits of its type`,
-			);
-		}
+		const refuseAll = (find: typeof declared, code: ErrorCode, reason: string) => {
+			for (let i = find(words, array.length, 0); i >= 0; i = find(words, array.length, i + 1)) {
+				if (!isValid(validity, i)) continue;
+				refuseValue(place, i, code, `${decimalAt(words, bytes >>> 2, i)} (unscaled) ${reason}`);
+			}
+		};
+		refuseAll(declared, "invalid_arrow", `has more than the ${type.precision} digits of its type`);
+		if (held) refuseAll(held, "unsupported_type", "does not fit the 38 digits of DuckDB's DECIMAL");
 	};
 }
 

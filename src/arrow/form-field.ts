@@ -1,0 +1,113 @@
+/** The engine's form of one field at any depth, by its type. */
+
+import { IngestError } from "../errors.ts";
+import type { Warning } from "../flow.ts";
+import { unknownRow } from "./check-place.ts";
+import type { Codecs } from "./codecs.ts";
+import { dictionaryForm } from "./form-dictionary.ts";
+import { intervalForm } from "./form-intervals.ts";
+import { fixedSizeListForm, listForm, listViewForm } from "./form-lists.ts";
+import { decimalForm, halfFloatForm } from "./form-numbers.ts";
+import { runEndForm } from "./form-run-ends.ts";
+import { structForm } from "./form-struct.ts";
+import { unionForm } from "./form-unions.ts";
+import { type GeoPlan, geoPlan } from "./geoarrow.ts";
+import { maskArray } from "./mask-array.ts";
+import { typeName } from "./type-name.ts";
+import type { ArrayData, Field } from "./types.ts";
+
+export interface FormContext {
+	codecs: Codecs;
+	warnings: Warning[];
+	/** Column path of the field. */
+	path: string;
+	/** Element i is shown by row i, and by no other. */
+	elementsAreRows: boolean;
+	/** Of the batch that is being converted. */
+	reading: { batch: number };
+}
+
+export interface FieldForm {
+	field: Field;
+	/** `mask`: where a parent is null; the result is null there too. Null: nowhere. */
+	convert(array: ArrayData, mask: Uint8Array | null): ArrayData;
+}
+
+export function planField(field: Field, context: FormContext): FieldForm {
+	const { codecs, path } = context;
+	if (field.name.includes("\0")) {
+		throw new IngestError("invalid_arrow", `the name of column ${path} holds a NUL`, {
+			column: path,
+		});
+	}
+	if (field.dictionary) return dictionaryForm(field, context);
+	const { type } = field;
+	if (type.kind === "run_end_encoded") return runEndForm(field, context);
+	const geo = geoPlan(field, codecs, path);
+	if (geo !== null) return geometryForm(geo, field, context);
+	switch (type.kind) {
+		case "float":
+			return type.bits === 16 ? halfFloatForm(field, codecs) : asIs(field, codecs);
+		case "decimal":
+			return decimalForm(field, context) ?? asIs(field, codecs);
+		case "timestamp":
+			if (type.unit === "ns" && type.zone !== null) {
+				context.warnings.push({
+					code: "timestamp_ns_tz_truncated",
+					column: path,
+					detail: `${typeName(field)} becomes TIMESTAMP WITH TIME ZONE, which holds microseconds`,
+				});
+			}
+			return asIs(field, codecs);
+		case "duration":
+		case "interval":
+			return intervalForm(field, context) ?? asIs(field, codecs);
+		case "list":
+		case "large_list":
+		case "map":
+			return listForm(field, context);
+		case "list_view":
+		case "large_list_view":
+			return listViewForm(field, context);
+		case "fixed_size_list":
+			return fixedSizeListForm(field, context);
+		case "struct":
+			return structForm(field, context);
+		case "union":
+			return unionForm(field, context);
+		default:
+			return asIs(field, codecs);
+	}
+}
+
+function geometryForm(geo: GeoPlan, field: Field, context: FormContext): FieldForm {
+	const { codecs, warnings, path, reading } = context;
+	const arrowType = typeName(field);
+	const rowOf = context.elementsAreRows ? (row: number) => row : () => unknownRow;
+	warnings.push(...geo.warnings);
+	// The plan's own list grows with the values it meets.
+	let told = geo.warnings.length;
+	return {
+		field: geo.field,
+		convert(array, mask) {
+			const place = { column: path, arrowType, batch: reading.batch, rowOf };
+			const converted = geo.convert(maskArray(array, field.type, mask, codecs), place);
+			for (; told < geo.warnings.length; told++) warnings.push(geo.warnings[told]!);
+			return maskArray(converted, geo.field.type, mask, codecs);
+		},
+	};
+}
+
+/** For a child with one element for each of its parent's. Path as `a.x`. */
+export function memberContext(context: FormContext, name: string): FormContext {
+	return { ...context, path: `${context.path}.${name}` };
+}
+
+/** For a child whose elements are more or fewer. Path as `a[]`. */
+export function elementContext(context: FormContext, suffix: string): FormContext {
+	return { ...context, path: context.path + suffix, elementsAreRows: false };
+}
+
+function asIs(field: Field, codecs: Codecs): FieldForm {
+	return { field, convert: (array, mask) => maskArray(array, field.type, mask, codecs) };
+}

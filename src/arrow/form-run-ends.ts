@@ -1,0 +1,29 @@
+/** Run-end encoding made plain: each row gets the value of its run. */
+
+import { isValid } from "./bitmap.ts";
+import { readRunEnds } from "./check-run-ends.ts";
+import { unfoldedField, unfoldedForm } from "./form-dictionary.ts";
+import { elementContext, type FieldForm, type FormContext, planField } from "./form-field.ts";
+import { elementPositions } from "./take-rows.ts";
+import type { Field, IndexType } from "./types.ts";
+
+export function runEndForm(field: Field, context: FormContext): FieldForm {
+	const [ends, values] = field.children as [Field, Field];
+	const endType = ends.type as IndexType;
+	const plain = planField(unfoldedField(field, values), elementContext(context, ""));
+	const unfolded = unfoldedForm(plain, context);
+	return {
+		field: { ...unfolded.field, nullable: field.nullable || values.nullable },
+		convert(array, mask) {
+			const { length } = array;
+			const runEnds = readRunEnds(array.children[0]!, endType);
+			const positions = elementPositions(length, context.codecs);
+			for (let row = 0, run = 0; row < length; row++) {
+				while (runEnds[run]! <= row) run++;
+				positions[row] = isValid(mask, row) ? run : -1;
+			}
+			const converted = unfolded.prepare(plain.convert(array.children[1]!, null));
+			return unfolded.take(converted, positions);
+		},
+	};
+}
