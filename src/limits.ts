@@ -37,6 +37,8 @@ export const defaultLimits: Limits = {
 
 /** JSON bodies of requests; the largest is a list of 1,000 parts to presign. */
 export const maxJsonBodyBytes = 1 * MiB;
+/** A caller that sends nothing of its body for so long is given up. */
+export const idleBodyMs = 60_000;
 /** Names of tables, schemas and columns, in UTF-8. */
 export const maxNameBytes = 255;
 export const maxIdempotencyKeyChars = 255;

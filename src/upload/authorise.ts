@@ -126,7 +126,7 @@ function mayLoad(principal: Principal, load: LoadParameters): boolean {
 
 function someone(call: Call): Principal {
 	if (call.principal) return call.principal;
-	throw new IngestError("internal", "a route that needs a key was reached without one");
+	throw new IngestError("unauthenticated", "no key: send the header Authorization: Bearer dk_…");
 }
 
 async function readUploadRequest(

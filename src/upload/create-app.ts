@@ -81,7 +81,7 @@ async function answerRequest(
 		body:
 			route.body === null || route.body === arrowBody
 				? null
-				: await readJsonBody(route.body, request),
+				: await readJsonBody(route.body, request, deps.clock),
 		principal,
 		log,
 		note: (fields) => Object.assign(progress.noted, fields),

@@ -1,9 +1,11 @@
 /**
  * A request's body as bytes that can be trusted to be what was announced: what
- * breaks off or ends early errors with `truncated_stream` before it could be
- * taken for whole; what is too long for us is refused before it is read.
+ * breaks off, ends early or stops coming errors with `truncated_stream` before it
+ * could be taken for whole; what is too long for us is refused before it is read.
  */
+import type { Clock } from "../clock.ts";
 import { IngestError } from "../errors.ts";
+import { idleBodyMs } from "../limits.ts";
 import { readContentLength } from "./read-headers.ts";
 
 export interface GuardedBody {
@@ -12,47 +14,119 @@ export interface GuardedBody {
 	size: number | null;
 }
 
-/** `too_large` where more than `maxBytes` are announced; `what` names the body in messages. */
-export function guardBody(request: Request, what: string, maxBytes: number): GuardedBody {
+export interface GuardOptions {
+	clock: Clock;
+	/** Names the body in messages. */
+	what: string;
+	maxBytes: number;
+	/** A caller that sends nothing for so long is given up. */
+	idleMs?: number;
+}
+
+/** `too_large` where more than `maxBytes` are announced. Counting what comes is the reader's. */
+export function guardBody(request: Request, options: GuardOptions): GuardedBody {
+	const { what, maxBytes } = options;
 	const size = readContentLength(request.headers);
 	if (size !== null && size > maxBytes) {
 		throw new IngestError("too_large", `${what} has ${size} bytes, ${maxBytes} are taken`, {
 			extra: { limit_bytes: maxBytes },
 		});
 	}
-	const body = request.body ?? emptyStream();
-	return { stream: size === null ? body : ofLength(body, size), size };
+	const { body } = request;
+	return { stream: body === null ? emptyOf(size) : guarded(body, size, options), size };
 }
 
-function ofLength(body: ReadableStream<Uint8Array>, size: number): ReadableStream<Uint8Array> {
+function guarded(
+	body: ReadableStream<Uint8Array>,
+	size: number | null,
+	{ clock, what, idleMs = idleBodyMs }: GuardOptions,
+): ReadableStream<Uint8Array> {
 	const reader = body.getReader();
+	const watch = new IdleWatch(clock, idleMs);
 	let received = 0;
+	const cut = (detail: string, cause?: unknown) =>
+		new IngestError("truncated_stream", `${what}: ${detail}`, { cause });
 	return new ReadableStream<Uint8Array>(
 		{
 			async pull(controller) {
-				const { value, done } = await reader.read().catch((cause) => {
-					throw cut(size, received, cause);
-				});
-				if (value !== undefined) {
-					received += value.length;
-					controller.enqueue(value);
+				try {
+					const { value, done } = await watch.next(reader.read());
+					if (value !== undefined) {
+						received += value.length;
+						controller.enqueue(value);
+					}
+					if (!done) return;
+					watch.stop();
+					if (size !== null && received !== size) {
+						throw cut(`Content-Length announces ${size} bytes, ${received} came`);
+					}
+					controller.close();
+				} catch (cause) {
+					watch.stop();
+					reader.cancel(cause).catch(() => {});
+					if (cause instanceof IngestError) throw cause;
+					if (cause === watch.idle)
+						throw cut(`nothing came for ${idleMs} ms after ${received} bytes`);
+					throw cut(`the body broke off after ${received} bytes`, cause);
 				}
-				if (done && received !== size) throw cut(size, received, undefined);
-				if (done) controller.close();
 			},
-			cancel: (reason) => reader.cancel(reason),
+			cancel(reason) {
+				watch.stop();
+				return reader.cancel(reason);
+			},
 		},
 		{ highWaterMark: 0 },
 	);
 }
 
-const cut = (size: number, received: number, cause: unknown) =>
-	new IngestError(
-		"truncated_stream",
-		`Content-Length announces ${size} bytes, ${received} came before the body ended`,
-		{ cause },
-	);
+/** One timer a body, not one a chunk; only time spent waiting for the caller counts. */
+class IdleWatch {
+	readonly idle = new Error("idle");
+	readonly #over = new AbortController();
+	readonly #clock: Clock;
+	readonly #idleMs: number;
+	#waitingSince: number | null = null;
+	#giveUp: (reason: unknown) => void = () => {};
+	#started = false;
 
-function emptyStream(): ReadableStream<Uint8Array> {
-	return new ReadableStream({ start: (controller) => controller.close() });
+	constructor(clock: Clock, idleMs: number) {
+		this.#clock = clock;
+		this.#idleMs = idleMs;
+	}
+
+	next<T>(read: Promise<T>): Promise<T> {
+		if (!this.#started) this.#run();
+		this.#waitingSince = this.#clock.now();
+		return new Promise((resolve, reject) => {
+			this.#giveUp = reject;
+			read.then(resolve, reject).finally(() => {
+				this.#waitingSince = null;
+			});
+		});
+	}
+
+	stop(): void {
+		this.#over.abort();
+	}
+
+	async #run(): Promise<void> {
+		this.#started = true;
+		const { signal } = this.#over;
+		while (!signal.aborted) {
+			const since = this.#waitingSince;
+			const left = since === null ? this.#idleMs : since + this.#idleMs - this.#clock.now();
+			if (left <= 0) return this.#giveUp(this.idle);
+			await this.#clock.sleep(left, signal).catch(() => {});
+		}
+	}
+}
+
+function emptyOf(size: number | null): ReadableStream<Uint8Array> {
+	return new ReadableStream({
+		start(controller) {
+			if (!size) return controller.close();
+			const detail = `Content-Length announces ${size} bytes, there is no body`;
+			controller.error(new IngestError("truncated_stream", detail));
+		},
+	});
 }

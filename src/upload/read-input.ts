@@ -3,9 +3,14 @@
  * is told at once, in `detail` for people and in `errors` for programs.
  */
 import type { z } from "zod";
+import type { Clock } from "../clock.ts";
 import { IngestError } from "../errors.ts";
 import { maxJsonBodyBytes } from "../limits.ts";
-import { assertJsonType, readContentLength } from "./read-headers.ts";
+import { guardBody } from "./guard-body.ts";
+import { assertJsonType } from "./read-headers.ts";
+
+/** A JSON body is small: who takes longer between two pieces of it is not working on it. */
+const idleJsonBodyMs = 15_000;
 
 /** `bad_request` for what is unknown, given twice or not valid. */
 export function readQuery<S extends z.ZodType>(schema: S, search: URLSearchParams): z.output<S> {
@@ -22,13 +27,14 @@ export function readQuery<S extends z.ZodType>(schema: S, search: URLSearchParam
 export async function readJsonBody<S extends z.ZodType>(
 	schema: S,
 	request: Request,
+	clock: Clock,
 ): Promise<z.output<S>> {
 	assertJsonType(request.headers);
 	const coding = request.headers.get("content-encoding");
 	if (coding !== null && coding.trim().toLowerCase() !== "identity") {
 		throw new IngestError("unsupported_media_type", "a JSON body is sent without content coding");
 	}
-	const bytes = await readBody(request);
+	const bytes = await readBody(request, clock);
 	let value: unknown;
 	try {
 		const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -39,21 +45,19 @@ export async function readJsonBody<S extends z.ZodType>(
 	return check(schema, value, "field", []);
 }
 
-async function readBody(request: Request): Promise<Uint8Array> {
-	const announced = readContentLength(request.headers);
-	if (announced !== null && announced > maxJsonBodyBytes) throw tooLarge(announced);
-	const reader = request.body?.getReader();
+async function readBody(request: Request, clock: Clock): Promise<Uint8Array> {
+	const { stream } = guardBody(request, {
+		clock,
+		what: "the JSON body",
+		maxBytes: maxJsonBodyBytes,
+		idleMs: idleJsonBodyMs,
+	});
 	const chunks: Uint8Array[] = [];
 	let size = 0;
-	for (;;) {
-		const { value } = reader ? await readOrCut(reader, size) : { value: undefined };
-		if (value === undefined) break;
-		size += value.length;
-		if (size > maxJsonBodyBytes) {
-			reader?.cancel().catch(() => {});
-			throw tooLarge(size);
-		}
-		chunks.push(value);
+	for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
+		size += chunk.length;
+		if (size > maxJsonBodyBytes) throw tooLarge(size);
+		chunks.push(chunk);
 	}
 	const bytes = new Uint8Array(size);
 	let at = 0;
@@ -62,15 +66,6 @@ async function readBody(request: Request): Promise<Uint8Array> {
 		at += chunk.length;
 	}
 	return bytes;
-}
-
-async function readOrCut(reader: ReadableStreamDefaultReader<Uint8Array>, size: number) {
-	try {
-		const { value, done } = await reader.read();
-		return { value: done ? undefined : value };
-	} catch (cause) {
-		throw new IngestError("truncated_stream", `the body broke off after ${size} bytes`, { cause });
-	}
 }
 
 const tooLarge = (size: number) =>

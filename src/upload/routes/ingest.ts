@@ -54,8 +54,11 @@ export const ingest = defineRoute({
 		const sha256 = readContentDigest(request.headers);
 		const repr_digest = readReprDigest(request.headers);
 		assertRoom(deps);
-		const most = Math.min(deps.limits.maxUploadBytes, deps.maxRequestBytes ?? Infinity);
-		const { stream } = guardBody(request, "the body", most);
+		const { stream } = guardBody(request, {
+			clock: deps.clock,
+			what: "the body",
+			maxBytes: Math.min(deps.limits.maxUploadBytes, deps.maxRequestBytes ?? Infinity),
+		});
 		const staged = await stageBody(deps, newUploadOf(call, load, encoding), stream, {
 			...(sha256 === null ? {} : { sha256 }),
 			signal: request.signal,

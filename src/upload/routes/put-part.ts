@@ -28,8 +28,11 @@ export const putPart = defineRoute({
 			);
 		}
 		const sha256 = readContentDigest(request.headers);
-		const most = Math.min(deps.limits.maxPartBytes, deps.maxRequestBytes ?? Infinity);
-		const { stream, size } = guardBody(request, `part ${n}`, most);
+		const { stream, size } = guardBody(request, {
+			clock: deps.clock,
+			what: `part ${n}`,
+			maxBytes: Math.min(deps.limits.maxPartBytes, deps.maxRequestBytes ?? Infinity),
+		});
 		const { tenant, upload_id: id } = upload;
 		const part = await storePart(deps, tenant, id, n, stream, {
 			...(size === null ? {} : { size }),

@@ -1,0 +1,4 @@
+import { httpContract } from "./http.ts";
+import { startMemoryService } from "./memory-service.ts";
+
+httpContract("in memory", () => startMemoryService());

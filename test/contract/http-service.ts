@@ -1,0 +1,19 @@
+/** What the HTTP contract suite is run against: a base URL, keys, and what this deployment can. */
+import type { Limits } from "../../src/limits.ts";
+import type { Right } from "../../src/tenant/rights.ts";
+
+export interface HttpService {
+	url: string;
+	makeKey(options: {
+		tenant: string;
+		tables?: string[];
+		rights?: Right[];
+		expiresInMs?: number;
+	}): Promise<string>;
+	limits: Limits;
+	/** Whether a request without Prefer waits until its load is final. */
+	canWait: boolean;
+	hasMetrics: boolean;
+	corsOrigin: string;
+	stop(): Promise<void>;
+}

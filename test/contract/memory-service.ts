@@ -1,0 +1,236 @@
+/**
+ * The app on a real socket with everything in memory: real keys, staging, receipts
+ * and limits; the loader alone is a small one that reads the bytes with
+ * apache-arrow and counts rows. The suites that need tables use the whole service.
+ */
+
+import { createHash } from "node:crypto";
+import type { AddressInfo } from "node:net";
+import { createAdaptorServer } from "@hono/node-server";
+import { tableFromIPC } from "apache-arrow";
+import { systemClock } from "../../src/clock.ts";
+import { asIngestError, IngestError } from "../../src/errors.ts";
+import type { Manifest, Receipt } from "../../src/flow.ts";
+import { defaultLimits } from "../../src/limits.ts";
+import { type Log, silentLog } from "../../src/log.ts";
+import { getJson, putJson } from "../../src/stage/json-object.ts";
+import { createIdMaker } from "../../src/stage/new-id.ts";
+import { manifestKey, receiptKey, tableKey } from "../../src/stage/object-keys.ts";
+import type { ObjectStore } from "../../src/stage/object-store.ts";
+import { createMemoryStore } from "../../src/stage/stores/memory-store.ts";
+import { formatTableName } from "../../src/table-name.ts";
+import { createKeyStore } from "../../src/tenant/key-store.ts";
+import { createKey } from "../../src/tenant/keys.ts";
+import type { AppDeps } from "../../src/upload/app-deps.ts";
+import { createApp } from "../../src/upload/create-app.ts";
+import { createMetrics } from "../../src/upload/metrics.ts";
+import { serverOptions } from "../../src/upload/node-server-options.ts";
+import { problemOf } from "../../src/upload/problem-json.ts";
+import type { HttpService } from "./http-service.ts";
+
+export const memoryLimits = {
+	...defaultLimits,
+	partBytes: 64 * 1024,
+	maxPartBytes: 256 * 1024,
+	maxParts: 20,
+	maxUploadBytes: 1024 * 1024,
+};
+
+export interface MemoryService extends HttpService {
+	store: ObjectStore;
+	deps: AppDeps;
+	/** Milliseconds that a load takes from now on. */
+	setLoadMs(ms: number): void;
+	/** Loads fail with this until it is null again. */
+	setFault(fault: IngestError | null): void;
+}
+
+export async function startMemoryService(
+	options: { log?: Log; deps?: Partial<AppDeps> } = {},
+): Promise<MemoryService> {
+	const store = createMemoryStore();
+	const clock = systemClock;
+	const log = options.log ?? silentLog;
+	let loadMs = 0;
+	let fault: IngestError | null = null;
+	const receipts = createReceipts(store);
+	const load = async (tenant: string, id: string) => {
+		await new Promise((resolve) => setTimeout(resolve, loadMs));
+		await receipts.write(await loadOnce(store, tenant, id, fault));
+	};
+	const deps: AppDeps = {
+		store,
+		clock,
+		log,
+		receipts,
+		queue: { send: async ({ tenant, upload_id }) => void load(tenant, upload_id) },
+		keyStore: createKeyStore({ store, clock, log }),
+		limits: memoryLimits,
+		newId: createIdMaker(clock),
+		createSha256() {
+			const hash = createHash("sha256");
+			return { update: (bytes) => void hash.update(bytes), digestHex: () => hash.digest("hex") };
+		},
+		canWait: true,
+		defaultWaitMs: 25_000,
+		metrics: createMetrics(),
+		isLoopbackPeer: () => false,
+		corsOrigins: ["https://app.example.com"],
+		...options.deps,
+	};
+	const app = createApp(deps);
+	const server = createAdaptorServer({ fetch: app.fetch, serverOptions });
+	await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+	const { port } = server.address() as AddressInfo;
+	return {
+		url: `http://127.0.0.1:${port}`,
+		makeKey: async (wanted) => (await createKey(store, clock, wanted)).key,
+		limits: deps.limits,
+		canWait: deps.canWait,
+		hasMetrics: true,
+		corsOrigin: "https://app.example.com",
+		store,
+		deps,
+		setLoadMs: (ms) => {
+			loadMs = ms;
+		},
+		setFault: (next) => {
+			fault = next;
+		},
+		stop: () =>
+			new Promise((resolve) => {
+				server.close(() => resolve());
+				if ("closeAllConnections" in server) server.closeAllConnections();
+			}),
+	};
+}
+
+async function loadOnce(
+	store: ObjectStore,
+	tenant: string,
+	id: string,
+	fault: IngestError | null,
+): Promise<Receipt> {
+	const manifest = (await getJson<Manifest>(store, manifestKey(tenant, id)))!.value;
+	const receipt = emptyReceipt(manifest);
+	try {
+		if (fault) throw fault;
+		const bytes = await readParts(store, manifest);
+		if (bytes.length === 0) throw new IngestError("not_arrow", "there are no bytes");
+		const table = readTable(bytes);
+		const digest = createHash("sha256").update(bytes).digest("base64");
+		await putJson(store, await tableKey(tenant, manifest.table), {
+			...manifest.table,
+			columns: table.schema.fields.map(({ name }) => ({ name, type: "INTEGER", nullable: true })),
+			rows: table.numRows,
+		});
+		return {
+			...receipt,
+			status: manifest.dry_run ? "dry_run" : "committed",
+			rows_streamed: table.numRows,
+			rows_inserted: table.numRows,
+			bytes: bytes.length,
+			repr_digest: `sha-256=:${digest}:`,
+			committed_at: new Date().toISOString(),
+		};
+	} catch (error) {
+		return { ...receipt, status: "failed", error: problemOf(asIngestError(error)) };
+	}
+}
+
+function readTable(bytes: Uint8Array) {
+	try {
+		return tableFromIPC(bytes);
+	} catch (cause) {
+		throw new IngestError("not_arrow", "apache-arrow does not read it", { cause });
+	}
+}
+
+async function readParts(store: ObjectStore, manifest: Manifest): Promise<Uint8Array> {
+	const chunks: Uint8Array[] = [];
+	for (const { key } of manifest.parts) {
+		const { body } = (await store.get(key))!;
+		for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) chunks.push(chunk);
+	}
+	return Buffer.concat(chunks);
+}
+
+function emptyReceipt(manifest: Manifest): Receipt {
+	return {
+		load_id: manifest.upload_id,
+		status: "staged",
+		tenant: manifest.tenant,
+		table: formatTableName(manifest.table),
+		mode: manifest.mode,
+		rows_streamed: 0,
+		rows_inserted: 0,
+		batches: 1,
+		parts: manifest.parts.length,
+		bytes: 0,
+		repr_digest: "",
+		created_table: false,
+		columns: [],
+		columns_defaulted: [],
+		columns_added: [],
+		warnings: [],
+		source: manifest.source,
+		attempts: 1,
+		started_at: new Date().toISOString(),
+		committed_at: null,
+		duration_ms: 0,
+		engine: "none",
+	};
+}
+
+function createReceipts(store: ObjectStore): AppDeps["receipts"] & {
+	write(receipt: Receipt): Promise<void>;
+} {
+	const waiting = new Set<() => void>();
+	const read = async (tenant: string, id: string): Promise<Receipt | null> => {
+		const stored = await getJson<Receipt>(store, receiptKey(tenant, id));
+		if (stored !== null) return stored.value;
+		const manifest = await getJson<Manifest>(store, manifestKey(tenant, id));
+		return manifest !== null && "parts" in manifest.value ? emptyReceipt(manifest.value) : null;
+	};
+	return {
+		read,
+		async write(receipt) {
+			await putJson(store, receiptKey(receipt.tenant, receipt.load_id), receipt);
+			for (const wake of waiting) wake();
+		},
+		async reopen(tenant, id) {
+			if ((await read(tenant, id))?.status !== "failed") return false;
+			await store.delete(receiptKey(tenant, id));
+			return true;
+		},
+		async history(tenant, { table, status, cursor, limit }) {
+			const found: Receipt[] = [];
+			for await (const { key } of store.list(`loads/${tenant}/`)) {
+				const receipt = (await getJson<Receipt>(store, key))!.value;
+				if (table !== undefined && receipt.table !== table) continue;
+				if (status !== undefined && receipt.status !== status) continue;
+				if (cursor !== undefined && receipt.load_id >= cursor) continue;
+				found.push(receipt);
+			}
+			found.reverse();
+			const page = found.slice(0, limit);
+			return { receipts: page, cursor: found.length > limit ? page.at(-1)!.load_id : null };
+		},
+		async waitFor(tenant, id, signal) {
+			for (;;) {
+				const receipt = await read(tenant, id);
+				if (receipt && receipt.status !== "staged" && receipt.status !== "loading") return receipt;
+				if (signal.aborted) return null;
+				await new Promise<void>((resolve) => {
+					const wake = () => {
+						waiting.delete(wake);
+						signal.removeEventListener("abort", wake);
+						resolve();
+					};
+					waiting.add(wake);
+					signal.addEventListener("abort", wake, { once: true });
+				});
+			}
+		},
+	};
+}
