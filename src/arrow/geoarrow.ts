@@ -14,10 +14,9 @@
 
 import { IngestError } from "../errors.ts";
 import type { Warning } from "../flow.ts";
-import type { Place } from "./check-place.ts";
 import type { Codecs } from "./codecs.ts";
 import { boxShape } from "./geoarrow-box.ts";
-import { checkedWkb, wkbFromNative, wkbFromWkt } from "./geoarrow-convert.ts";
+import { checkedWkb, type FieldPlace, wkbFromNative, wkbFromWkt } from "./geoarrow-convert.ts";
 import { engineCrs } from "./geoarrow-crs.ts";
 import {
 	extensionMetadataKey,
@@ -38,7 +37,7 @@ export interface GeoPlan {
 	/** Grows while arrays are converted: an SRID is met only there. */
 	warnings: Warning[];
 	/** The array is of `field`'s old type, its structure checked; buffers may be shared with the result. */
-	convert(array: ArrayData, place: Place): ArrayData;
+	convert(array: ArrayData): ArrayData;
 }
 
 type Encoding = { kind: "wkb" } | { kind: "wkt" } | { kind: "native"; shape: GeometryShape };
@@ -65,7 +64,11 @@ export function geoPlan(field: Field, codecs: Codecs, column = field.name): GeoP
 	return {
 		field: engineField(field, encoding, warnOnce),
 		warnings,
-		convert: converter(field, encoding, codecs, onSrid),
+		convert: converter(field, encoding, codecs, onSrid, {
+			column,
+			arrowType: name,
+			elementsAreRows: !column.includes("[]"),
+		}),
 	};
 }
 
@@ -134,15 +137,15 @@ function converter(
 	encoding: Encoding,
 	codecs: Codecs,
 	onSrid: (srid: number) => void,
+	at: FieldPlace,
 ): GeoPlan["convert"] {
-	const { kind } = field.type;
+	const { type } = field;
 	switch (encoding.kind) {
 		case "wkb":
-			return (array, place) => checkedWkb(array, kind, onSrid, place);
+			return (array) => checkedWkb(array, type, onSrid, at);
 		case "wkt":
-			return (array, place) => wkbFromWkt(array, kind, codecs, onSrid, place);
+			return (array) => wkbFromWkt(array, type, codecs, onSrid, at);
 		case "native":
-			return (array, place) =>
-				wkbFromNative(encoding.shape.bind(array), array.length, codecs, place);
+			return (array) => wkbFromNative(encoding.shape.bind(array), array.length, codecs, at);
 	}
 }

@@ -1,7 +1,7 @@
 /**
- * Walks the values of a binary or text array of any storage: offsets of 32 or 64
- * bits, or views with their inlined values and data buffers. The array has been
- * checked before: every value lies inside its buffer.
+ * Walks the values of a binary or text array of any storage: fixed width, offsets
+ * of 32 or 64 bits, or views with their inlined values and data buffers. The array
+ * has been checked before: every value lies inside its buffer.
  */
 
 import { nullTest, offsetsOf } from "./geoarrow-buffers.ts";
@@ -20,11 +20,27 @@ export interface ValueCursor {
 /** Values of up to this length stand in the view itself. */
 const maxInlinedBytes = 12;
 
-export function createValueCursor(kind: ArrowType["kind"], array: ArrayData): ValueCursor {
+export function createValueCursor(type: ArrowType, array: ArrayData): ValueCursor {
 	const isNull = nullTest(array) ?? (() => false);
-	return kind === "utf8_view" || kind === "binary_view"
+	if (type.kind === "fixed_size_binary") return overWidth(type.byteWidth, array, isNull);
+	return type.kind === "utf8_view" || type.kind === "binary_view"
 		? overViews(array, isNull)
-		: overOffsets(kind, array, isNull);
+		: overOffsets(type.kind, array, isNull);
+}
+
+function overWidth(width: number, array: ArrayData, isNull: (row: number) => boolean): ValueCursor {
+	const bytes = array.buffers[1] ?? new Uint8Array(0);
+	return {
+		bytes,
+		view: dataView(bytes),
+		start: 0,
+		end: 0,
+		isNull,
+		seek(row) {
+			this.start = width * row;
+			this.end = this.start + width;
+		},
+	};
 }
 
 function overOffsets(
