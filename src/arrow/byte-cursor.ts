@@ -52,20 +52,17 @@ export class ByteCursor {
 		return filled;
 	}
 
-	/** Up to `length` bytes without consuming them; fewer only at the end of the source. For a few bytes. */
+	/** Up to `length` bytes without consuming them, valid until the next call; fewer only at the end of the source. */
 	async peek(length: number): Promise<Uint8Array> {
-		while (this.#chunk.byteLength - this.#at < length) {
-			const rest = this.#chunk.slice(this.#at);
-			this.#chunk = new Uint8Array(0);
-			this.#at = 0;
-			const more = await this.#pull();
-			const next = this.#chunk;
-			if (rest.byteLength > 0) {
-				this.#chunk = new Uint8Array(rest.byteLength + next.byteLength);
-				this.#chunk.set(rest);
-				this.#chunk.set(next, rest.byteLength);
+		let joined = this.#chunk.byteLength - this.#at;
+		if (joined < length) {
+			const parts = [this.#chunk.slice(this.#at)];
+			while (joined < length && (await this.#pull())) {
+				parts.push(this.#chunk.slice());
+				joined += this.#chunk.byteLength;
 			}
-			if (!more) break;
+			this.#chunk = join(parts, joined);
+			this.#at = 0;
 		}
 		return this.#chunk.subarray(this.#at, this.#at + length);
 	}
@@ -124,4 +121,14 @@ export class ByteCursor {
 		}
 		return false;
 	}
+}
+
+function join(parts: Uint8Array[], length: number): Uint8Array {
+	const joined = new Uint8Array(length);
+	let at = 0;
+	for (const part of parts) {
+		joined.set(part, at);
+		at += part.byteLength;
+	}
+	return joined;
 }

@@ -7,6 +7,8 @@
  * Serves delta dictionaries, whose values nobody has checked yet (so sizes and extents are
  * looked at before they are used), and the merging of small batches.
  *
+ * Of no slices at all it makes an empty array.
+ *
  * Errors: `invalid_arrow` for buffers that are too short for their array, `too_large`
  * where joined arrays need offsets, indices or run ends that their type cannot hold.
  */
@@ -30,6 +32,7 @@ import {
 	totalLength,
 	writeInt,
 } from "./concat-buffers.ts";
+import { fixedWidth } from "./fixed-width.ts";
 import type { OffsetWidth } from "./offsets.ts";
 import type { ArrayData, ArrowType, Field, IndexType } from "./types.ts";
 
@@ -337,8 +340,11 @@ function concatEncoded(
 	const { bits, signed } = indexType;
 	const indices = concatFixed(slices, 1, bits / 8, codecs);
 	const joined = withValidity(slices, [indices], [], codecs);
+	const valueField = { ...field, dictionary: null };
 	const dictionaries = [...new Set(slices.map(({ array }) => array.dictionary!))];
-	if (dictionaries.length <= 1) return { ...joined, dictionary: dictionaries[0] ?? null };
+	if (dictionaries.length === 0)
+		return { ...joined, dictionary: concatSlices(valueField, [], codecs) };
+	if (dictionaries.length === 1) return { ...joined, dictionary: dictionaries[0]! };
 	const baseOf = new Map<ArrayData, number>();
 	let total = 0;
 	for (const dictionary of dictionaries) {
@@ -357,8 +363,7 @@ function concatEncoded(
 		}
 		at += length;
 	}
-	const dictionary = concatArrays({ ...field, dictionary: null }, dictionaries, codecs);
-	return { ...joined, dictionary };
+	return { ...joined, dictionary: concatArrays(valueField, dictionaries, codecs) };
 }
 
 function readIndex(buffer: Uint8Array, bits: number, signed: boolean, index: number): number {
@@ -388,26 +393,4 @@ function writeIndex(buffer: Uint8Array, bits: number, index: number, value: numb
 
 function offsetWidth(type: ArrowType): OffsetWidth {
 	return type.kind.startsWith("large_") ? 8 : 4;
-}
-
-/** Bytes of one element of a type that has one data buffer of them. */
-export function fixedWidth(type: ArrowType): number {
-	switch (type.kind) {
-		case "int":
-		case "float":
-		case "decimal":
-		case "time":
-			return type.bits / 8;
-		case "date":
-			return type.unit === "day" ? 4 : 8;
-		case "timestamp":
-		case "duration":
-			return 8;
-		case "interval":
-			return { month: 4, day_time: 8, month_day_nano: 16 }[type.unit];
-		case "fixed_size_binary":
-			return type.byteWidth;
-		default:
-			throw new Error(`${type.kind} has no fixed width`);
-	}
 }

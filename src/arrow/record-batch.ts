@@ -39,7 +39,7 @@ export interface DecodeOptions {
 	limits: Limits;
 	codecs: Codecs;
 	/** The dictionary of a dictionary-encoded field; null leaves it to be linked later. */
-	dictionaryOf(field: Field, path: string): ArrayData | null;
+	dictionaryOf(field: Field, nullCount: number, length: number, path: string): ArrayData | null;
 }
 
 export function decodeRecordBatch(
@@ -119,7 +119,7 @@ class BatchDecoder {
 		};
 		if (this.#source.bigEndian) swapToLittleEndian(type, array, this.#options.codecs);
 		if (encoded) {
-			array.dictionary = this.#options.dictionaryOf(field, path);
+			array.dictionary = this.#options.dictionaryOf(field, nullCount, length, path);
 			return array;
 		}
 		const { children } = field;

@@ -1,0 +1,68 @@
+/**
+ * Later streams of a load against its first: the same column names in any order and
+ * the same types; metadata, dictionaries and nullability may differ.
+ *
+ * In: the fields of both. Out: for each column of the first stream its position in the later one,
+ * or `schema_mismatch` naming the stream, counted from 1, and every column at fault.
+ */
+
+import { IngestError } from "../errors.ts";
+import { sameShape } from "./same-fields.ts";
+import { typeName } from "./type-name.ts";
+import type { Field } from "./types.ts";
+
+export function alignStream(
+	first: readonly Field[],
+	later: readonly Field[],
+	streamNumber: number,
+): number[] {
+	const positions = new Map(later.map((field, i) => [field.name, i]));
+	const missing: string[] = [];
+	const positionOf = first.map((field) => {
+		const position = positions.get(field.name);
+		if (position === undefined) missing.push(field.name);
+		positions.delete(field.name);
+		return position ?? -1;
+	});
+	const extra = [...positions.keys()];
+	if (missing.length > 0 || extra.length > 0) {
+		const column = missing[0] ?? extra[0]!;
+		const faults = [
+			missing.length > 0 ? `lacks ${list(missing)}` : "",
+			extra.length > 0 ? `has ${list(extra)} beside the columns of stream 1` : "",
+		];
+		throw new IngestError(
+			"schema_mismatch",
+			`stream ${streamNumber} ${faults.filter((fault) => fault !== "").join(" and ")}`,
+			{ column, extra: { stream: streamNumber, columns: [...missing, ...extra] } },
+		);
+	}
+	const changed = first.filter((field, i) => !sameShape(field, later[positionOf[i]!]!));
+	if (changed.length > 0) {
+		const field = changed[0]!;
+		throw mismatch(field, later[positionOf[first.indexOf(field)]!]!, streamNumber, changed);
+	}
+	return positionOf;
+}
+
+/** Column `field` of the first stream has another type in a later one. */
+export function mismatch(
+	field: Field,
+	later: Field,
+	streamNumber: number,
+	changed: readonly Field[] = [field],
+): IngestError {
+	return new IngestError(
+		"schema_mismatch",
+		`column ${field.name} is ${typeName(field)} in stream 1 and ${typeName(later)} in stream ${streamNumber}`,
+		{
+			column: field.name,
+			arrow_type: typeName(later),
+			extra: { stream: streamNumber, columns: changed.map(({ name }) => name) },
+		},
+	);
+}
+
+function list(names: string[]): string {
+	return names.map((name) => JSON.stringify(name)).join(", ");
+}
