@@ -40,6 +40,8 @@ export interface Config {
 		/** Per key and process; null: none. */
 		requestsPerMinute: number | null;
 	};
+	/** What the platform before us takes in one request; null: no less than the limits. */
+	maxRequestBytes: number | null;
 	/** Origins that may call from a browser; `*` is any. */
 	corsOrigins: string[];
 	logLevel: LogLevel;
@@ -155,6 +157,7 @@ const environmentSchema = z.object({
 	DUCKDOCK_QUOTA_OPEN_UPLOADS: count(1, 1_000_000).optional(),
 	DUCKDOCK_QUOTA_PARALLEL_LOADS: count(1, 1_000_000).optional(),
 	DUCKDOCK_QUOTA_REQUESTS_PER_MINUTE: count(1, 1_000_000_000).optional(),
+	DUCKDOCK_MAX_REQUEST_BYTES: bytes().optional(),
 	DUCKDOCK_CORS_ORIGINS: origins.optional(),
 	DUCKDOCK_LOG: z.enum(logLevels, `is one of ${logLevels.join(", ")}`).prefault("info"),
 	DUCKDOCK_FSYNC: flag.prefault("on"),
@@ -230,6 +233,7 @@ function configOf(read: Readable, given: Environment): Config {
 			parallelLoads: read.DUCKDOCK_QUOTA_PARALLEL_LOADS ?? null,
 			requestsPerMinute: read.DUCKDOCK_QUOTA_REQUESTS_PER_MINUTE ?? null,
 		},
+		maxRequestBytes: read.DUCKDOCK_MAX_REQUEST_BYTES ?? null,
 		corsOrigins: read.DUCKDOCK_CORS_ORIGINS ?? [],
 		logLevel: read.DUCKDOCK_LOG,
 		fsync: read.DUCKDOCK_FSYNC,

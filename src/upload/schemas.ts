@@ -123,7 +123,7 @@ export const completeFieldsSchema = z.strictObject({
 export const historyQuerySchema = z.strictObject({
 	table: z.string().optional(),
 	status: z.enum(loadStatuses).optional(),
-	cursor: z.string().min(1).max(1_000).optional(),
+	cursor: ulid.optional(),
 	limit: z
 		.string()
 		.regex(/^\d{1,4}$/, "expected a number from 1 to 1000")
@@ -136,7 +136,10 @@ export const historySchema = z
 	.looseObject({ loads: z.array(receiptSchema), cursor: z.string().nullable() })
 	.meta({ id: "History" });
 
-export const tablesQuerySchema = historyQuerySchema.pick({ cursor: true, limit: true });
+export const tablesQuerySchema = z.strictObject({
+	cursor: z.string().min(1).max(1_000).optional(),
+	limit: historyQuerySchema.shape.limit,
+});
 
 export const tableSchema = z
 	.looseObject({
@@ -146,6 +149,8 @@ export const tableSchema = z
 		rows: count.describe("As of the last load"),
 	})
 	.meta({ id: "Table" });
+/** `tables/{tenant}/{schema}/{table}.json`, as the loader leaves it. */
+export type TableDocument = z.infer<typeof tableSchema>;
 
 export const tablesSchema = z
 	.looseObject({ tables: z.array(tableSchema), cursor: z.string().nullable() })

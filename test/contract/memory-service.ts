@@ -13,9 +13,10 @@ import { asIngestError, IngestError } from "../../src/errors.ts";
 import type { Manifest, Receipt } from "../../src/flow.ts";
 import { defaultLimits } from "../../src/limits.ts";
 import { type Log, silentLog } from "../../src/log.ts";
+import { createStoreReceiptBook } from "../../src/receipt/store-receipt-book.ts";
 import { getJson, putJson } from "../../src/stage/json-object.ts";
 import { createIdMaker } from "../../src/stage/new-id.ts";
-import { manifestKey, receiptKey, tableKey } from "../../src/stage/object-keys.ts";
+import { manifestKey, tableKey } from "../../src/stage/object-keys.ts";
 import type { ObjectStore } from "../../src/stage/object-store.ts";
 import { createMemoryStore } from "../../src/stage/stores/memory-store.ts";
 import { formatTableName } from "../../src/table-name.ts";
@@ -53,7 +54,7 @@ export async function startMemoryService(
 	const log = options.log ?? silentLog;
 	let loadMs = 0;
 	let fault: IngestError | null = null;
-	const receipts = createReceipts(store);
+	const receipts = createStoreReceiptBook({ store, clock });
 	const load = async (tenant: string, id: string) => {
 		await new Promise((resolve) => setTimeout(resolve, loadMs));
 		await receipts.write(await loadOnce(store, tenant, id, fault));
@@ -179,58 +180,5 @@ function emptyReceipt(manifest: Manifest): Receipt {
 		committed_at: null,
 		duration_ms: 0,
 		engine: "none",
-	};
-}
-
-function createReceipts(store: ObjectStore): AppDeps["receipts"] & {
-	write(receipt: Receipt): Promise<void>;
-} {
-	const waiting = new Set<() => void>();
-	const read = async (tenant: string, id: string): Promise<Receipt | null> => {
-		const stored = await getJson<Receipt>(store, receiptKey(tenant, id));
-		if (stored !== null) return stored.value;
-		const manifest = await getJson<Manifest>(store, manifestKey(tenant, id));
-		return manifest !== null && "parts" in manifest.value ? emptyReceipt(manifest.value) : null;
-	};
-	return {
-		read,
-		async write(receipt) {
-			await putJson(store, receiptKey(receipt.tenant, receipt.load_id), receipt);
-			for (const wake of waiting) wake();
-		},
-		async reopen(tenant, id) {
-			if ((await read(tenant, id))?.status !== "failed") return false;
-			await store.delete(receiptKey(tenant, id));
-			return true;
-		},
-		async history(tenant, { table, status, cursor, limit }) {
-			const found: Receipt[] = [];
-			for await (const { key } of store.list(`loads/${tenant}/`)) {
-				const receipt = (await getJson<Receipt>(store, key))!.value;
-				if (table !== undefined && receipt.table !== table) continue;
-				if (status !== undefined && receipt.status !== status) continue;
-				if (cursor !== undefined && receipt.load_id >= cursor) continue;
-				found.push(receipt);
-			}
-			found.reverse();
-			const page = found.slice(0, limit);
-			return { receipts: page, cursor: found.length > limit ? page.at(-1)!.load_id : null };
-		},
-		async waitFor(tenant, id, signal) {
-			for (;;) {
-				const receipt = await read(tenant, id);
-				if (receipt && receipt.status !== "staged" && receipt.status !== "loading") return receipt;
-				if (signal.aborted) return null;
-				await new Promise<void>((resolve) => {
-					const wake = () => {
-						waiting.delete(wake);
-						signal.removeEventListener("abort", wake);
-						resolve();
-					};
-					waiting.add(wake);
-					signal.addEventListener("abort", wake, { once: true });
-				});
-			}
-		},
 	};
 }

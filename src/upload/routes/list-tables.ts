@@ -1,10 +1,9 @@
 /** `GET /v1/tables`: the tables that loads made or filled, as far as the key holds them. */
-import type { TableDescription } from "../../insert/batch-sink.ts";
 import { getJson } from "../../stage/json-object.ts";
 import { tablesPrefix } from "../../stage/object-keys.ts";
 import { jsonAnswer } from "../answers.ts";
 import { defineRoute } from "../route.ts";
-import { tablesQuerySchema, tablesSchema } from "../schemas.ts";
+import { type TableDocument, tablesQuerySchema, tablesSchema } from "../schemas.ts";
 
 export const listTables = defineRoute({
 	method: "GET",
@@ -19,7 +18,7 @@ export const listTables = defineRoute({
 		const prefix = tablesPrefix(principal!.tenant);
 		// The cursor is a key's rest: it can name nothing outside the tenant's own prefix.
 		const startAfter = query.cursor === undefined ? prefix : `${prefix}${query.cursor}`;
-		const tables: TableDescription[] = [];
+		const tables: TableDocument[] = [];
 		let last = "";
 		let cursor: string | null = null;
 		for await (const { key } of deps.store.list(prefix, { startAfter })) {
@@ -27,7 +26,7 @@ export const listTables = defineRoute({
 				cursor = last;
 				break;
 			}
-			const stored = await getJson<TableDescription>(deps.store, key);
+			const stored = await getJson<TableDocument>(deps.store, key);
 			last = key.slice(prefix.length);
 			if (stored !== null && holds(stored.value)) tables.push(stored.value);
 		}

@@ -1,12 +1,11 @@
 /** `GET /v1/tables/{table}`: columns, types and rows as of the last load. */
 import { IngestError } from "../../errors.ts";
-import type { TableDescription } from "../../insert/batch-sink.ts";
 import { getJson } from "../../stage/json-object.ts";
 import { tableKey } from "../../stage/object-keys.ts";
 import { formatTableName } from "../../table-name.ts";
 import { jsonAnswer } from "../answers.ts";
 import { defineRoute } from "../route.ts";
-import { noQuery, tableSchema } from "../schemas.ts";
+import { noQuery, type TableDocument, tableSchema } from "../schemas.ts";
 
 export const readTable = defineRoute({
 	method: "GET",
@@ -19,7 +18,7 @@ export const readTable = defineRoute({
 	answers: { 200: { description: "As of the last load", schema: tableSchema } },
 	async handler({ deps, principal }, table) {
 		const key = await tableKey(principal!.tenant, table);
-		const stored = await getJson<TableDescription>(deps.store, key);
+		const stored = await getJson<TableDocument>(deps.store, key);
 		if (stored !== null) return jsonAnswer(stored.value);
 		throw new IngestError(
 			"table_not_found",

@@ -1,0 +1,110 @@
+/**
+ * The upload side on Cloudflare Workers: the same app, R2 for objects, a Queue to
+ * tell the loader. No DuckDB, no native code, no Node.
+ */
+import { systemClock } from "../src/clock.ts";
+import { readConfig } from "../src/config.ts";
+import { createLog } from "../src/log.ts";
+import { createStoreReceiptBook } from "../src/receipt/store-receipt-book.ts";
+import { createIdMaker } from "../src/stage/new-id.ts";
+import type { StreamingSha256 } from "../src/stage/stage-upload.ts";
+import { createR2Store, type R2Bucket } from "../src/stage/stores/r2-store.ts";
+import { createKeyStore } from "../src/tenant/key-store.ts";
+import {
+	createCloudflareQueue,
+	type QueueBinding,
+} from "../src/trigger/queues/cloudflare-queue.ts";
+import { createApp } from "../src/upload/create-app.ts";
+
+/** Bindings of `wrangler.toml`; the variables are those of the environment table. */
+interface Env {
+	OBJECTS: R2Bucket;
+	/** Where keys lie in a bucket of their own. */
+	KEYS?: R2Bucket;
+	LOADS: QueueBinding;
+	/** Static pages: `/docs`, `/console`. */
+	ASSETS?: { fetch(request: Request): Promise<Response> };
+	[name: string]: unknown;
+}
+
+interface ExecutionContext {
+	waitUntil(work: Promise<unknown>): void;
+}
+
+/** workerd's own classes, not in the web's types. */
+declare const FixedLengthStream: new (size: number) => TransformStream<Uint8Array, Uint8Array>;
+type DigestStream = WritableStream<Uint8Array> & { readonly digest: Promise<ArrayBuffer> };
+type WorkerCrypto = Crypto & { DigestStream: new (algorithm: string) => DigestStream };
+
+/** What Cloudflare's Free and Pro zones take in one request. */
+const defaultMaxRequestBytes = 100_000_000;
+/** How long a request waits for its receipt that didn't say; each look is one read of R2. */
+const defaultWaitMs = 25_000;
+
+type App = ReturnType<typeof createApp>;
+/** One app an isolate: the caches of keys live in it. */
+const apps = new WeakMap<object, App>();
+let context: ExecutionContext | null = null;
+
+export default {
+	fetch(
+		request: Request,
+		env: Env,
+		executionContext: ExecutionContext,
+	): Response | Promise<Response> {
+		context = executionContext;
+		const app = apps.get(env.OBJECTS) ?? createAppOf(env);
+		apps.set(env.OBJECTS, app);
+		return app.fetch(request, env);
+	},
+};
+
+function createAppOf(env: Env): App {
+	const text = Object.entries(env).filter((entry): entry is [string, string] => {
+		return typeof entry[1] === "string";
+	});
+	const config = readConfig(Object.fromEntries(text));
+	const clock = systemClock;
+	const log = createLog(config.logLevel, (line) => console.log(line));
+	const fixedLength = (size: number) => new FixedLengthStream(size);
+	const store = createR2Store({ bucket: env.OBJECTS, fixedLength });
+	const keys = env.KEYS ? createR2Store({ bucket: env.KEYS, fixedLength }) : store;
+	const { ASSETS: assets } = env;
+	return createApp({
+		store,
+		keyStore: createKeyStore({
+			store: keys,
+			clock,
+			log,
+			singleTenant: config.singleTenant,
+			inBackground: (work) => context?.waitUntil(work),
+		}),
+		receipts: createStoreReceiptBook({ store, clock, pollMs: { first: 250, last: 2_000 } }),
+		queue: createCloudflareQueue(env.LOADS),
+		clock,
+		log,
+		limits: config.limits,
+		newId: createIdMaker(clock),
+		createSha256,
+		canWait: false,
+		defaultWaitMs,
+		maxRequestBytes: config.maxRequestBytes ?? defaultMaxRequestBytes,
+		metrics: null,
+		corsOrigins: config.corsOrigins,
+		...(assets ? { pages: (path) => assets.fetch(new Request(`https://assets${path}.html`)) } : {}),
+	});
+}
+
+/** https://developers.cloudflare.com/workers/runtime-apis/web-crypto/#constructors */
+function createSha256(): StreamingSha256 {
+	const stream = new (crypto as WorkerCrypto).DigestStream("SHA-256");
+	const writer = stream.getWriter();
+	return {
+		update: (bytes) => writer.write(bytes),
+		async digestHex() {
+			await writer.close();
+			const digest = new Uint8Array(await stream.digest);
+			return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+		},
+	};
+}
