@@ -97,9 +97,14 @@ export function checkExtensionStorage(field: Field, column = field.name): void {
 /**
  * Checks the values of an array of the field's storage (of a dictionary-encoded
  * field: of its dictionary) whose structure has been checked. Null: there is
- * nothing to check.
+ * nothing to check. Throws at once where the storage is not the extension's.
  */
-export function extensionCheck(field: Field): ((array: ArrayData, place: Place) => void) | null {
+export function extensionCheck(
+	field: Field,
+	column = field.name,
+): ((array: ArrayData, place: Place) => void) | null {
+	checkExtensionStorage(field, column);
+	if (field.type.kind === "run_end_encoded") return null;
 	const findFault = extensionOf(field)?.findFault;
 	if (!findFault) return null;
 	const { type } = field;

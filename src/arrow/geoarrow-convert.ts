@@ -1,11 +1,12 @@
 /**
  * The three ways from an array of geometry to one of WKB: check WKB as it is, parse
- * WKT, write native encodings. Errors name column and, where it is one, row.
+ * WKT, write native encodings. Errors name the row that `place` knows for an element.
  */
 
 import { IngestError } from "../errors.ts";
 import { allocateBitmap, setBit } from "./bitmap.ts";
 import { createByteBuilder } from "./byte-builder.ts";
+import { type Place, refuseElement } from "./check-place.ts";
 import type { Codecs } from "./codecs.ts";
 import type { WkbSource } from "./geoarrow-native.ts";
 import type { ArrayData, ArrowType } from "./types.ts";
@@ -13,23 +14,15 @@ import { createValueCursor } from "./value-cursor.ts";
 import { checkWkb } from "./wkb-check.ts";
 import { createWktReader } from "./wkt-to-wkb.ts";
 
-/** Where the arrays of a plan stand, for its errors; who calls knows the batch. */
-export interface FieldPlace {
-	column: string;
-	arrowType: string;
-	/** False inside lists: an element's position says nothing of its row. */
-	elementsAreRows: boolean;
-}
-
 /** The same array, every value of which is WKB that DuckDB reads. */
 export function checkedWkb(
 	array: ArrayData,
 	type: ArrowType,
 	onSrid: (srid: number) => void,
-	at: FieldPlace,
+	place: Place,
 ): ArrayData {
 	const cursor = createValueCursor(type, array);
-	eachRow(array.length, at, (row) => {
+	eachRow(array.length, place, (row) => {
 		if (cursor.isNull(row)) return;
 		cursor.seek(row);
 		checkWkb(cursor.view, cursor.start, cursor.end, onSrid);
@@ -43,13 +36,13 @@ export function wkbFromWkt(
 	type: ArrowType,
 	codecs: Codecs,
 	onSrid: (srid: number) => void,
-	at: FieldPlace,
+	place: Place,
 ): ArrayData {
 	const cursor = createValueCursor(type, array);
 	const out = createByteBuilder(32 * array.length);
 	const reader = createWktReader(out);
 	const offsets = createOffsets(array.length, codecs);
-	eachRow(array.length, at, (row) => {
+	eachRow(array.length, place, (row) => {
 		if (!cursor.isNull(row)) {
 			cursor.seek(row);
 			reader.convert(cursor.bytes, cursor.start, cursor.end, onSrid);
@@ -67,13 +60,13 @@ export function wkbFromNative(
 	source: WkbSource,
 	length: number,
 	codecs: Codecs,
-	at: FieldPlace,
+	place: Place,
 ): ArrayData {
 	const offsets = createOffsets(length, codecs);
 	const validity = allocateBitmap(length, codecs);
 	let nullCount = 0;
 	let total = 0;
-	eachRow(length, at, (row) => {
+	eachRow(length, place, (row) => {
 		if (source.isNull(row)) {
 			nullCount++;
 		} else {
@@ -90,18 +83,13 @@ export function wkbFromNative(
 	return binaryArray(length, nullCount, [nullCount === 0 ? null : validity, offsets.bytes, bytes]);
 }
 
-function eachRow(length: number, at: FieldPlace, visit: (row: number) => void): void {
+function eachRow(length: number, place: Place, visit: (row: number) => void): void {
 	let row = 0;
 	try {
 		for (; row < length; row++) visit(row);
 	} catch (error) {
 		if (!(error instanceof IngestError)) throw error;
-		throw new IngestError(error.code, `column ${at.column}: ${error.message}`, {
-			column: at.column,
-			arrow_type: at.arrowType,
-			...(at.elementsAreRows ? { row } : {}),
-			cause: error,
-		});
+		refuseElement(place, row, error.code, error.message);
 	}
 }
 

@@ -14,9 +14,10 @@
 
 import { IngestError } from "../errors.ts";
 import type { Warning } from "../flow.ts";
+import type { Place } from "./check-place.ts";
 import type { Codecs } from "./codecs.ts";
 import { boxShape } from "./geoarrow-box.ts";
-import { checkedWkb, type FieldPlace, wkbFromNative, wkbFromWkt } from "./geoarrow-convert.ts";
+import { checkedWkb, wkbFromNative, wkbFromWkt } from "./geoarrow-convert.ts";
 import { engineCrs } from "./geoarrow-crs.ts";
 import {
 	extensionMetadataKey,
@@ -37,7 +38,7 @@ export interface GeoPlan {
 	/** Grows while arrays are converted: an SRID is met only there. */
 	warnings: Warning[];
 	/** The array is of `field`'s old type, its structure checked; buffers may be shared with the result. */
-	convert(array: ArrayData): ArrayData;
+	convert(array: ArrayData, place: Place): ArrayData;
 }
 
 type Encoding = { kind: "wkb" } | { kind: "wkt" } | { kind: "native"; shape: GeometryShape };
@@ -64,11 +65,7 @@ export function geoPlan(field: Field, codecs: Codecs, column = field.name): GeoP
 	return {
 		field: engineField(field, encoding, warnOnce),
 		warnings,
-		convert: converter(field, encoding, codecs, onSrid, {
-			column,
-			arrowType: name,
-			elementsAreRows: !column.includes("[]"),
-		}),
+		convert: converter(field, encoding, codecs, onSrid),
 	};
 }
 
@@ -137,15 +134,15 @@ function converter(
 	encoding: Encoding,
 	codecs: Codecs,
 	onSrid: (srid: number) => void,
-	at: FieldPlace,
 ): GeoPlan["convert"] {
 	const { type } = field;
 	switch (encoding.kind) {
 		case "wkb":
-			return (array) => checkedWkb(array, type, onSrid, at);
+			return (array, place) => checkedWkb(array, type, onSrid, place);
 		case "wkt":
-			return (array) => wkbFromWkt(array, type, codecs, onSrid, at);
+			return (array, place) => wkbFromWkt(array, type, codecs, onSrid, place);
 		case "native":
-			return (array) => wkbFromNative(encoding.shape.bind(array), array.length, codecs, at);
+			return (array, place) =>
+				wkbFromNative(encoding.shape.bind(array), array.length, codecs, place);
 	}
 }

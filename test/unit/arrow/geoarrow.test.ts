@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { geoPlan } from "../../../src/arrow/geoarrow.ts";
 import type { Field } from "../../../src/arrow/types.ts";
-import { allocateOnly, makeArray, makeField, readBinary, wktOf } from "./support/geo-arrays.ts";
+import {
+	allocateOnly,
+	makeArray,
+	makeField,
+	place,
+	readBinary,
+	wktOf,
+} from "./support/geo-arrays.ts";
 
 const double = makeField({ kind: "float", bits: 64 }, [], "x");
 const named = (field: Field, name: string): Field => ({ ...field, name });
@@ -18,7 +25,7 @@ const asExtension = (field: Field, name: string, metadata?: string | Uint8Array)
 
 const textOf = (field: Field, values: unknown[]) => {
 	const plan = geoPlan(field, allocateOnly)!;
-	const array = plan.convert(makeArray(field, values));
+	const array = plan.convert(makeArray(field, values), place);
 	expect(array.nullCount).toBe(values.filter((value) => value === null).length);
 	return readBinary(array, "large_binary").map((wkb) => wkb && wktOf(wkb));
 };
@@ -128,7 +135,7 @@ describe("native encodings", () => {
 				],
 			],
 		]) {
-			expect(() => plan.convert(makeArray(line, values))).toThrow(
+			expect(() => plan.convert(makeArray(line, values), place)).toThrow(
 				expect.objectContaining({
 					code: "invalid_arrow",
 					place: expect.objectContaining({ row: 1, column: "g" }),
@@ -138,7 +145,7 @@ describe("native encodings", () => {
 		}
 		const polygon = asExtension(listOf(listOf(interleaved("xy"))), "geoarrow.polygon");
 		const rings = makeArray(polygon, [[null]]);
-		expect(() => geoPlan(polygon, allocateOnly)!.convert(rings)).toThrow("part 0");
+		expect(() => geoPlan(polygon, allocateOnly)!.convert(rings, place)).toThrow("part 0");
 	});
 
 	it("boxes become polygons, wrapped ones two, empty ones empty", () => {
@@ -191,7 +198,7 @@ describe("native encodings", () => {
 			{ id: 23, value: [[[1, 2, 3]]] },
 			{ id: 1, value: [5, 6] },
 		]);
-		const converted = plan.convert(array);
+		const converted = plan.convert(array, place);
 		expect(converted.nullCount).toBe(1);
 		expect(readBinary(converted, "large_binary").map((wkb) => wkb && wktOf(wkb))).toEqual([
 			"POINT (1 2)",
@@ -236,10 +243,10 @@ describe("serialized encodings", () => {
 				const field = makeField({ kind }, [], "g", name);
 				const plan = geoPlan(field, allocateOnly)!;
 				const array = makeArray(field, [point, null, emptyLine]);
-				expect(plan.convert(array)).toBe(array);
+				expect(plan.convert(array, place)).toBe(array);
 				expect(plan.field.type).toEqual({ kind });
 				const bad = makeArray(field, [point, emptyLine.slice(0, 8)]);
-				expect(() => plan.convert(bad)).toThrow(
+				expect(() => plan.convert(bad, place)).toThrow(
 					expect.objectContaining({ place: expect.objectContaining({ row: 1 }) }),
 				);
 			}
@@ -259,7 +266,7 @@ describe("serialized encodings", () => {
 		const field = makeField({ kind: "utf8" }, [], "g", "geoarrow.wkt");
 		const plan = geoPlan(field, allocateOnly, "s.g")!;
 		const texts = ["SRID=3857;POINT (1 2)", "SRID=3857;POINT (1 3)", "SRID=0;POINT (1 2)"];
-		plan.convert(makeArray(field, texts));
+		plan.convert(makeArray(field, texts), place);
 		expect(plan.warnings).toEqual([
 			{ code: "crs_dropped", column: "s.g", detail: expect.stringContaining("3857") },
 		]);

@@ -1,5 +1,6 @@
 /** Arrays of geometry made from plain values, and what tests read back from WKB. */
 
+import type { Place } from "../../../../src/arrow/check-place.ts";
 import type { Codecs } from "../../../../src/arrow/codecs.ts";
 import type { ArrayData, ArrowType, Field } from "../../../../src/arrow/types.ts";
 
@@ -7,6 +8,13 @@ import type { ArrayData, ArrowType, Field } from "../../../../src/arrow/types.ts
 export const allocateOnly = {
 	allocate: (size: number) => new Uint8Array(size),
 } as unknown as Codecs;
+
+export const place: Place = {
+	column: "g",
+	arrowType: "geoarrow",
+	batch: 0,
+	rowOf: (index) => index,
+};
 
 export function makeField(
 	type: ArrowType,
