@@ -10,7 +10,7 @@
 
 import { IngestError } from "../errors.ts";
 import type { StreamedCounts, Warning } from "../flow.ts";
-import type { Limits } from "../limits.ts";
+import { type Limits, maxScanRows, minScanRows } from "../limits.ts";
 import { alignStream, mismatch } from "./align-stream.ts";
 import type { BatchReader } from "./batch-reader.ts";
 import type { ByteSource } from "./byte-source.ts";
@@ -18,6 +18,7 @@ import { createBatchChecker } from "./check-batch.ts";
 import type { Codecs, Sha256 } from "./codecs.ts";
 import { planEngineForm } from "./engine-form.ts";
 import { readSource, type SourceEvent } from "./read-source.ts";
+import { rebatch } from "./rebatch.ts";
 import type { SentSchema } from "./schema.ts";
 import type { ArrayData, CheckedBatch, Field, RawBatch } from "./types.ts";
 
@@ -81,8 +82,16 @@ class ArrowLoad implements BatchReader {
 		if (first.value.kind === "schema") this.#plan(first.value.schema);
 	}
 
-	async *batches(signal: AbortSignal): AsyncGenerator<CheckedBatch> {
+	batches(signal: AbortSignal): AsyncIterable<CheckedBatch> {
 		this.#stopWith(signal);
+		return rebatch(this.engineFields, this.#checkedBatches(), this.#options.codecs, {
+			minRows: minScanRows,
+			maxRows: maxScanRows,
+		});
+	}
+
+	/** One for each batch as sent. */
+	async *#checkedBatches(): AsyncGenerator<CheckedBatch> {
 		try {
 			for await (const event of this.#events) {
 				this.#stop.signal.throwIfAborted();
