@@ -35,9 +35,11 @@ import { temporalCheck } from "./check-temporal.ts";
 import { checkUnion } from "./check-unions.ts";
 import { checkViews } from "./check-views.ts";
 import type { Codecs } from "./codecs.ts";
+import { checkExtensionStorage, extensionCheck } from "./extension-types.ts";
 import { fixedWidth } from "./fixed-width.ts";
 import { typeName } from "./type-name.ts";
 import type { ArrayData, Field, IndexType, RawBatch, Schema } from "./types.ts";
+import { unfoldedField } from "./unfolded-field.ts";
 
 type Check = (array: ArrayData, place: Place) => void;
 
@@ -89,13 +91,17 @@ function compileCheck(field: Field, context: Context, depth: number, path: strin
 			{ column: path },
 		);
 	}
+	checkExtensionStorage(field, path);
 	const values = field.dictionary
 		? dictionaryCheck(field, context, depth, path)
 		: valuesCheck(field, context, depth, path);
+	const isPlain = !field.dictionary && field.type.kind !== "run_end_encoded";
+	const extension = isPlain ? extensionCheck(field) : null;
 	const hasValidity = field.dictionary !== null || !withoutValidity.has(field.type.kind);
 	return (array, place) => {
 		if (hasValidity) checkValidity(array, place, context.codecs);
 		values(array, place);
+		extension?.(array, place);
 		if (!field.nullable && array.nullCount > 0 && field.type.kind !== "null")
 			refuseNulls(array, place);
 	};
@@ -243,7 +249,8 @@ function valuesCheck(field: Field, context: Context, depth: number, path: string
 		}
 		case "run_end_encoded": {
 			const endType = field.children[0]!.type as IndexType;
-			const values = child(1, "");
+			const member = unfoldedField(field, field.children[1]!);
+			const values = childCheck(member, context, depth + 1, path);
 			return (array, place) => {
 				array.nullCount = 0;
 				const rowOf = checkRunEnds(array, endType, place, codecs);

@@ -11,7 +11,7 @@ import { elementContext, type FieldForm, type FormContext, planField } from "./f
 import { validityMask } from "./mask-array.ts";
 import { readOffsets } from "./offsets.ts";
 import { elementPositions, takeRows } from "./take-rows.ts";
-import type { ArrayData, Field, Metadata } from "./types.ts";
+import type { ArrayData, Field } from "./types.ts";
 
 export function dictionaryForm(field: Field, context: FormContext): FieldForm {
 	const { indexType } = field.dictionary!;
@@ -110,12 +110,6 @@ function viewsOf(array: ArrayData, width: 4 | 8, context: FormContext): ArrayDat
 		children: [],
 		dictionary: null,
 	};
-}
-
-/** The field that unfolded values have: named and described as the encoded one. */
-export function unfoldedField(encoded: Field, values: Field): Field {
-	const metadata: Metadata = new Map([...values.metadata, ...encoded.metadata]);
-	return { ...values, name: encoded.name, nullable: encoded.nullable || values.nullable, metadata };
 }
 
 /** No values: what a dictionary that was never sent stands for, where every index is null. */

@@ -4,6 +4,7 @@ import { IngestError } from "../errors.ts";
 import type { Warning } from "../flow.ts";
 import { unknownRow } from "./check-place.ts";
 import type { Codecs } from "./codecs.ts";
+import { engineExtension } from "./extension-types.ts";
 import { dictionaryForm } from "./form-dictionary.ts";
 import { intervalForm } from "./form-intervals.ts";
 import { fixedSizeListForm, listForm, listViewForm } from "./form-lists.ts";
@@ -33,18 +34,19 @@ export interface FieldForm {
 	convert(array: ArrayData, mask: Uint8Array | null): ArrayData;
 }
 
-export function planField(field: Field, context: FormContext): FieldForm {
+export function planField(sent: Field, context: FormContext): FieldForm {
 	const { codecs, path } = context;
-	if (field.name.includes("\0")) {
+	if (sent.name.includes("\0")) {
 		throw new IngestError("invalid_arrow", `the name of column ${path} holds a NUL`, {
 			column: path,
 		});
 	}
-	if (field.dictionary) return dictionaryForm(field, context);
+	if (sent.dictionary) return dictionaryForm(sent, context);
+	if (sent.type.kind === "run_end_encoded") return runEndForm(sent, context);
+	const geo = geoPlan(sent, codecs, path);
+	if (geo !== null) return geometryForm(geo, sent, context);
+	const field = engineExtension(sent);
 	const { type } = field;
-	if (type.kind === "run_end_encoded") return runEndForm(field, context);
-	const geo = geoPlan(field, codecs, path);
-	if (geo !== null) return geometryForm(geo, field, context);
 	switch (type.kind) {
 		case "float":
 			return type.bits === 16 ? halfFloatForm(field, codecs) : asIs(field, codecs);

@@ -2,10 +2,11 @@
 
 import { isValid } from "./bitmap.ts";
 import { readRunEnds } from "./check-run-ends.ts";
-import { unfoldedField, unfoldedForm } from "./form-dictionary.ts";
+import { unfoldedForm } from "./form-dictionary.ts";
 import { elementContext, type FieldForm, type FormContext, planField } from "./form-field.ts";
 import { elementPositions } from "./take-rows.ts";
 import type { Field, IndexType } from "./types.ts";
+import { unfoldedField } from "./unfolded-field.ts";
 
 export function runEndForm(field: Field, context: FormContext): FieldForm {
 	const [ends, values] = field.children as [Field, Field];
@@ -13,7 +14,7 @@ export function runEndForm(field: Field, context: FormContext): FieldForm {
 	const plain = planField(unfoldedField(field, values), elementContext(context, ""));
 	const unfolded = unfoldedForm(plain, context);
 	return {
-		field: { ...unfolded.field, nullable: field.nullable || values.nullable },
+		field: unfolded.field,
 		convert(array, mask) {
 			const { length } = array;
 			const runEnds = readRunEnds(array.children[0]!, endType);
