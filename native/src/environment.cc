@@ -10,6 +10,8 @@ namespace {
 // next get_next; what takes longer is a result that nobody reads, whose end comes with the environment.
 constexpr auto kLongestWaitAtEnd = std::chrono::seconds(2);
 
+constexpr const char* kEnded = "the JavaScript environment that feeds this stream has ended";
+
 }  // namespace
 
 Environment* Environment::Of(napi_env env) {
@@ -102,13 +104,18 @@ void Environment::OnWake(napi_env env, napi_value, void* context, void*) {
   napi_value global;
   if (environment->on_wake_ != nullptr && napi_get_reference_value(env, environment->on_wake_, &on_wake) == napi_ok &&
       on_wake != nullptr && napi_get_global(env, &global) == napi_ok) {
-    napi_call_function(env, global, on_wake, 0, nullptr, nullptr);
+    const napi_status status = napi_call_function(env, global, on_wake, 0, nullptr, nullptr);
+    bool threw = false;
+    if (status != napi_ok && napi_is_exception_pending(env, &threw) == napi_ok && !threw) {
+      // No exception, and yet no call: the environment is being stopped (T3).
+      environment->FailAll(kEnded);
+    }
   }
 }
 
 void Environment::OnEnd(void* data) {
   auto* environment = static_cast<Environment*>(data);
-  environment->FailAll("the JavaScript environment that feeds this stream has ended");
+  environment->FailAll(kEnded);
   std::unique_lock<std::mutex> lock(environment->mutex_);
   environment->unpinned_.wait_for(lock, kLongestWaitAtEnd, [&] { return environment->pinned_batches_ == 0; });
   environment->alive_ = false;

@@ -1,14 +1,21 @@
 #include "record_batch_stream.h"
 
 #include <cerrno>
+#include <chrono>
 
 namespace arrow_scan {
+namespace {
+
+// How often a reader that waits rings (T3): a worker's end is late by this much at most.
+constexpr auto kRingInterval = std::chrono::milliseconds(100);
+
+}  // namespace
 
 RecordBatchStream::RecordBatchStream(std::unique_ptr<SchemaNode> schema, StreamLimits limits,
-                                     std::function<void()> on_room)
+                                     std::function<void()> ring)
     : schema_(std::move(schema)),
       limits_(limits),
-      on_room_(std::move(on_room)),
+      ring_(std::move(ring)),
       live_(std::make_shared<LiveCounts>()) {}
 
 bool RecordBatchStream::RoomLocked() const {
@@ -72,7 +79,7 @@ void RecordBatchStream::Fail(const std::string& message) {
     room_wanted_ = false;
   }
   changed_.notify_all();  // T3
-  if (wake) on_room_();
+  if (wake) ring_();
 }
 
 void RecordBatchStream::Close(const std::string& message) { Fail(message); }
@@ -108,7 +115,11 @@ int RecordBatchStream::GetNext(ArrowArray* out, std::string* error) {
     std::unique_lock<std::mutex> lock(mutex_);
     reader_came_ = true;
     if (end_was_read_) return 0;
-    changed_.wait(lock, [this] { return failed_ || ended_ || !queue_.empty(); });  // T3
+    while (!changed_.wait_for(lock, kRingInterval, [this] { return failed_ || ended_ || !queue_.empty(); })) {
+      lock.unlock();
+      ring_();  // T3
+      lock.lock();
+    }
     if (failed_) {
       *error = failure_;
       return ECANCELED;
@@ -129,7 +140,7 @@ int RecordBatchStream::GetNext(ArrowArray* out, std::string* error) {
     }
   }
   RecordBatch::Export(std::move(batch), out);  // B3
-  if (wake) on_room_();
+  if (wake) ring_();
   return 0;
 }
 

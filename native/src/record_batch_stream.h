@@ -19,7 +19,9 @@
 //       address and nothing tells us when the view is gone. Dead ones rest in a ring (StreamHandle::Retire).
 //   T2  A handle's stream is reached under its lock and kept alive for the length of the call.
 //   T3  get_next may block; it needs no JavaScript thread, and every way out of a stream (end, fail, close,
-//       garbage collection, environment teardown) wakes it.
+//       garbage collection, environment teardown) wakes it. While it waits it rings the environment now and
+//       then: a worker that is being terminated waits for running statements before it runs any cleanup hook,
+//       and finds out by the ring that it must fail its streams.
 //   T4  Rows are never dropped silently: a stream that is closed before its last batch was read ends in an error.
 //   T5  DuckDB never releases the stream struct. Its `release` does nothing but mark.
 // Environment (environment.h)
@@ -68,15 +70,16 @@ enum class PushResult : uint8_t {
 
 class RecordBatchStream {
  public:
-  // `on_room` is called on DuckDB's threads, without the stream's lock, when a reader made room that was asked for.
-  RecordBatchStream(std::unique_ptr<SchemaNode> schema, StreamLimits limits, std::function<void()> on_room);
+  // `ring` is called on DuckDB's threads, without the stream's lock: when a reader made room that was asked
+  // for, and now and then while a reader waits (T3).
+  RecordBatchStream(std::unique_ptr<SchemaNode> schema, StreamLimits limits, std::function<void()> ring);
 
   const SchemaNode& schema() const { return *schema_; }
   const std::shared_ptr<LiveCounts>& live() const { return live_; }
 
   // From the JS thread. Push takes the batch on success only.
   PushResult Push(std::unique_ptr<RecordBatch> batch);
-  // True if another batch may follow. If not, `on_room` will be called once there is room, or once nobody reads.
+  // True if another batch may follow. If not, `ring` will be called once there is room, or once nobody reads.
   bool HasRoom();
   // True once failed or closed.
   bool IsClosed();
@@ -101,7 +104,7 @@ class RecordBatchStream {
 
   const std::unique_ptr<SchemaNode> schema_;  // S2
   const StreamLimits limits_;
-  const std::function<void()> on_room_;
+  const std::function<void()> ring_;
   const std::shared_ptr<LiveCounts> live_;
 
   std::mutex mutex_;
