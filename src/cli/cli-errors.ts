@@ -20,6 +20,11 @@ export class NotThereError extends Error {
 	override readonly name = "NotThereError";
 }
 
+/** Ctrl-C or SIGTERM: exit code 75, for there is something left to do. */
+export class InterruptedError extends Error {
+	override readonly name = "InterruptedError";
+}
+
 export function toProblem(error: unknown): { problem: Problem; exitCode: number } {
 	if (error instanceof ProblemError) {
 		return { problem: error.problem, exitCode: exitCodeOfProblem(error.problem) };
@@ -30,6 +35,7 @@ export function toProblem(error: unknown): { problem: Problem; exitCode: number 
 	if (error instanceof ConnectionError) {
 		return local("store_unavailable", `no connection: ${error.message}`, exitCodes.unavailable);
 	}
+	if (error instanceof InterruptedError) return local("timeout", error.message, exitCodes.tryAgain);
 	// A configuration that can't be used is told by name, not by import: it has no code.
 	if (error instanceof Error && error.name === "ConfigError") {
 		return local("bad_request", error.message, exitCodes.usage);

@@ -98,7 +98,7 @@ export function reach(
 	return found;
 }
 
-/** Each cycle once, as the list of its files. */
+/** Each cycle of what runs, once, as the list of its files; types that know each other are no cycle. */
 export function cycles(files: readonly SourceFile[]): string[][] {
 	const byPath = new Map(files.map((file) => [file.path, file]));
 	const done = new Set<string>();
@@ -107,8 +107,8 @@ export function cycles(files: readonly SourceFile[]): string[][] {
 		const at = trail.indexOf(path);
 		if (at !== -1) found.push([...trail.slice(at), path]);
 		if (at !== -1 || done.has(path)) return;
-		for (const { target } of byPath.get(path)?.imports ?? []) {
-			if (byPath.has(target)) visit(target, [...trail, path]);
+		for (const { target, typeOnly } of byPath.get(path)?.imports ?? []) {
+			if (!typeOnly && byPath.has(target)) visit(target, [...trail, path]);
 		}
 		done.add(path);
 	};

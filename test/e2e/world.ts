@@ -11,6 +11,9 @@ import process from "node:process";
 export const root = resolve(import.meta.dirname, "../..");
 const entry = join(root, "functions/duckdock.node.ts");
 
+// biome-ignore lint/suspicious/noExplicitAny: tests look at answers as their callers do
+export type Json = any;
+
 export interface Ran {
 	code: number | null;
 	stdout: string;
@@ -62,11 +65,10 @@ export function cli(args: readonly string[], options: RunOptions = {}): Promise<
 }
 
 /** The one JSON document that `--json` promises. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look at answers as their callers do
 export async function cliJson(
 	args: readonly string[],
 	options: RunOptions = {},
-): Promise<{ code: number | null; json: any }> {
+): Promise<{ code: number | null; json: Json }> {
 	const ran = await cli([...args, "--json"], options);
 	try {
 		return { code: ran.code, json: JSON.parse(ran.stdout) };
@@ -177,8 +179,7 @@ export async function call(
 	method: string,
 	path: string,
 	options: { body?: Uint8Array | string; headers?: Record<string, string> } = {},
-	// biome-ignore lint/suspicious/noExplicitAny: tests look at answers as their callers do
-): Promise<{ status: number; headers: Headers; json: any }> {
+): Promise<{ status: number; headers: Headers; json: Json }> {
 	const response = await fetch(world.url + path, {
 		method,
 		headers: { Authorization: `Bearer ${world.key}`, ...options.headers },

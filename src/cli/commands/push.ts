@@ -9,6 +9,7 @@ import type { Command } from "commander";
 import { ProblemError } from "../../client/client-errors.ts";
 import type { IngestOptions, IngestProgress } from "../../client/ingest-client.ts";
 import type { Receipt } from "../../flow.ts";
+import { InterruptedError } from "../cli-errors.ts";
 import {
 	addLoadOptions,
 	addServiceOptions,
@@ -128,6 +129,9 @@ async function pushOrResume(
 	} catch (error) {
 		// The service's last word: the same push again is a new one.
 		if (error instanceof ProblemError && !error.problem.retryable) await book?.forget();
+		if (error instanceof InterruptedError && book !== null) {
+			throw new InterruptedError(`${error.message}; push the same files again to go on`);
+		}
 		throw error;
 	}
 }
