@@ -22,6 +22,8 @@ export interface AppDeps extends CompleteDeps {
 	 * every peer is the proxy: then it must say false.
 	 */
 	isLoopbackPeer?(request: Request, env: unknown): boolean;
+	/** Names and values in turn as they were sent, where the runtime drops repeated ones unseen. */
+	rawHeaders?(env: unknown): readonly string[];
 	/** Origins that may call from a browser; `*` is any. */
 	corsOrigins?: readonly string[];
 	/** Beyond the store: what else must be there before a load can be taken. Throws what is wrong. */

@@ -13,7 +13,7 @@ import type { AppDeps } from "./app-deps.ts";
 import { authorise } from "./authorise.ts";
 import { corsHeaders, preflightAnswer } from "./cors.ts";
 import { matchRoute } from "./match-route.ts";
-import { readRequestId, readTraceparent } from "./read-headers.ts";
+import { assertSentOnce, readRequestId, readTraceparent } from "./read-headers.ts";
 import { readJsonBody, readQuery } from "./read-input.ts";
 import { arrowBody, type Call, type Route } from "./route.ts";
 import { routes } from "./routes.ts";
@@ -57,6 +57,7 @@ async function answerRequest(
 	env: unknown,
 	progress: Progress,
 ): Promise<Response> {
+	assertSentOnce(deps.rawHeaders?.(env) ?? []);
 	// RFC 9110, section 9.3.2: HEAD is GET without the content; Hono takes that away.
 	const method = request.method === "HEAD" ? "GET" : request.method;
 	const match = matchRoute(routes, method, url.pathname);

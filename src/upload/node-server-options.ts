@@ -37,6 +37,14 @@ export function isLoopbackPeer(request: Request, env: unknown): boolean {
 	return plain === "::1" || /^127\.\d+\.\d+\.\d+$/.test(plain);
 }
 
+/** For `AppDeps.rawHeaders`: names and values in turn, as they were sent. */
+export function rawHeadersOf(env: unknown): readonly string[] {
+	return (env as NodeBindings | undefined)?.incoming?.rawHeaders ?? [];
+}
+
 interface NodeBindings {
-	incoming?: { socket?: { remoteAddress?: string } };
+	incoming?: {
+		rawHeaders?: string[];
+		socket?: { remoteAddress?: string };
+	};
 }

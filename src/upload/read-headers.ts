@@ -6,6 +6,32 @@ import { IngestError } from "../errors.ts";
 import type { UploadRequest } from "../flow.ts";
 import { maxIdempotencyKeyChars } from "../limits.ts";
 
+/** Headers of which a proxy and we might each take another one. */
+const sentOnce = new Set([
+	"authorization",
+	"content-encoding",
+	"content-length",
+	"content-type",
+	"host",
+	"idempotency-key",
+]);
+
+/**
+ * `bad_request` for one of those sent twice; `raw` has names and values in turn.
+ * RFC 9112, section 3.2: "A server MUST respond with a 400 status code to any
+ * request that contains more than one Host header field line".
+ */
+export function assertSentOnce(raw: readonly string[]): void {
+	const seen = new Set<string>();
+	for (let at = 0; at < raw.length; at += 2) {
+		const name = raw[at]!.toLowerCase();
+		if (sentOnce.has(name) && seen.has(name)) {
+			throw new IngestError("bad_request", `the header ${name} was sent more than once`);
+		}
+		seen.add(name);
+	}
+}
+
 /** The caller's id where it is harmless in logs and headers, else a new one. */
 export function readRequestId(headers: Headers): string {
 	const given = headers.get("x-request-id") ?? "";

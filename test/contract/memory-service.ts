@@ -25,7 +25,7 @@ import { createKey } from "../../src/tenant/keys.ts";
 import type { AppDeps } from "../../src/upload/app-deps.ts";
 import { createApp } from "../../src/upload/create-app.ts";
 import { createMetrics } from "../../src/upload/metrics.ts";
-import { serverOptions } from "../../src/upload/node-server-options.ts";
+import { rawHeadersOf, serverOptions } from "../../src/upload/node-server-options.ts";
 import { problemOf } from "../../src/upload/problem-json.ts";
 import type { HttpService } from "./http-service.ts";
 
@@ -76,6 +76,7 @@ export async function startMemoryService(
 		defaultWaitMs: 25_000,
 		metrics: createMetrics(),
 		isLoopbackPeer: () => false,
+		rawHeaders: rawHeadersOf,
 		corsOrigins: ["https://app.example.com"],
 		...options.deps,
 	};
