@@ -24,7 +24,7 @@ export function putJson(
 	store: ObjectStore,
 	key: string,
 	value: unknown,
-	options: Pick<PutOptions, "ifAbsent" | "ifMatch"> = {},
+	options: Pick<PutOptions, "ifAbsent" | "ifMatch" | "volatile"> = {},
 ): Promise<ObjectInfo | null> {
 	return store.put(key, new TextEncoder().encode(JSON.stringify(value)), options);
 }

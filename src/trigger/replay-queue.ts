@@ -11,13 +11,19 @@ export interface Delivery {
 	attempt: number;
 	/** Done, in whatever way: never again. */
 	ack(): Promise<void>;
-	/** Again after `delayMs`. */
-	retry(delayMs: number): Promise<void>;
+	/** Times that a loader died while it had this job open. */
+	deaths?: number;
+	/** The job is open from now on: a death of this process counts against it. */
+	opened?(): void;
+	/** Again after `delayMs`; `sameAttempt`: it wasn't tried, somebody else is at it. */
+	retry(delayMs: number, options?: { sameAttempt?: boolean }): Promise<void>;
 }
 
 export interface ReplayQueue {
 	/** Resolves once the job is taken. `busy` when the queue is full. */
 	send(job: ReplayJob): Promise<void>;
+	/** How full it is, where it knows. */
+	room?(): { free: number; retryAfterSeconds: number };
 	/** Deliveries until the signal aborts; several consumers share them. */
 	receive(signal: AbortSignal): AsyncIterable<Delivery>;
 }

@@ -1,0 +1,258 @@
+/**
+ * The service on one machine: HTTP, staging, queue and sweep in this process, the
+ * loader in a child process.
+ *
+ *   startService(config, { log }) > { url, close() }
+ *
+ * `close` drains: no new connection, who waits gets a 202, the loader ends what
+ * it runs. Whatever is not done then is durable and found at the next start.
+ */
+import { fork } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { availableParallelism } from "node:os";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { type ServerType, serve } from "@hono/node-server";
+import { systemClock } from "../src/clock.ts";
+import type { Config, StoreConfig } from "../src/config.ts";
+import type { Limits } from "../src/limits.ts";
+import type { Log, LogLevel } from "../src/log.ts";
+import { createStoreReceiptBook } from "../src/receipt/store-receipt-book.ts";
+import { nodeCodecs } from "../src/replay/node-codecs.ts";
+import { superviseLoader } from "../src/replay/supervise-loader.ts";
+import { createIdMaker } from "../src/stage/new-id.ts";
+import { sendJob } from "../src/stage/request-replay.ts";
+import { createKeyStore } from "../src/tenant/key-store.ts";
+import { createMemoryQueue } from "../src/trigger/queues/memory-queue.ts";
+import { sweep } from "../src/trigger/sweep.ts";
+import { createApp } from "../src/upload/create-app.ts";
+import { createMetrics } from "../src/upload/metrics.ts";
+import {
+	isLoopbackPeer,
+	maxHeadersCount,
+	serverOptions,
+} from "../src/upload/node-server-options.ts";
+import { openStore } from "./open-store.node.ts";
+
+export interface ServiceOptions {
+	log: Log;
+	/** Small loads that wait together share a transaction. */
+	share?: boolean;
+	/** Loads that may wait before `busy`. */
+	queueCapacity?: number;
+	/** The loader's module; tests hand in one that dies at will. */
+	loaderModule?: string;
+	/** Between two sweeps, at least. */
+	sweepEveryMs?: number;
+	keepCommittedMs?: number;
+}
+
+export interface Service {
+	url: string;
+	/** Process id of the present loader. */
+	loaderPid(): number | undefined;
+	close(): Promise<void>;
+}
+
+/** What the loader's child process is told; secrets stay in the environment. */
+export interface LoaderConfig {
+	store: StoreConfig;
+	fsync: boolean;
+	target: string;
+	singleTenant: string | null;
+	memoryLimit?: string;
+	threads?: number;
+	copyArrow: boolean;
+	limits: Limits;
+	logLevel: LogLevel;
+	share: boolean;
+}
+
+const clock = systemClock;
+const defaultSweepEveryMs = 60_000;
+/** Requests that still stage a body when the service is told to stop. */
+const closeWaitMs = 10_000;
+
+export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
+	const { log } = options;
+	const store = await openStore(config.store, config);
+	const keysStore = config.keysStore === null ? store : await openStore(config.keysStore, config);
+	const newId = createIdMaker(clock);
+	const queue = createMemoryQueue({ clock, capacity: options.queueCapacity ?? 2_000 });
+	// Acknowledgements of the loader wake who waits; looking is but a net below.
+	const receipts = createStoreReceiptBook({ store, clock, pollMs: { first: 1_000, last: 5_000 } });
+	const stopping = new AbortController();
+	const metrics = createMetrics();
+
+	const loader = superviseLoader({
+		queue,
+		store,
+		receipts,
+		clock,
+		log: log.with({ part: "supervisor" }),
+		fork: () => forkLoader(config, options),
+	});
+	metrics.addSource(() => {
+		const { waiting, open } = queue.counts();
+		return [
+			"# TYPE duckdock_queue_waiting gauge",
+			`duckdock_queue_waiting ${waiting}`,
+			"# TYPE duckdock_queue_open gauge",
+			`duckdock_queue_open ${open}`,
+			"# TYPE duckdock_loader_deaths_total counter",
+			`duckdock_loader_deaths_total ${loader.deaths()}`,
+		].join("\n");
+	});
+	const sweeping = sweepForEver();
+
+	const app = createApp({
+		store,
+		clock,
+		log,
+		limits: config.limits,
+		newId,
+		createSha256: nodeCodecs.createSha256,
+		queue,
+		receipts,
+		keyStore: createKeyStore({
+			store: keysStore,
+			clock,
+			log,
+			singleTenant: config.singleTenant,
+		}),
+		canWait: true,
+		defaultWaitMs: 25_000,
+		maxRequestBytes: config.maxRequestBytes,
+		metrics,
+		isLoopbackPeer: config.behindProxy ? () => false : isLoopbackPeer,
+		corsOrigins: config.corsOrigins,
+		async checkReady() {
+			if (!loader.isReady()) throw new Error("the loader is not ready");
+			await store.head("uploads/ready");
+		},
+		stopping: stopping.signal,
+	});
+	const server = await listen(config, app.fetch);
+	const { port } = server.address() as AddressInfo;
+	const { host } = config.listen;
+	const scheme = config.tls === null ? "http" : "https";
+	const url = `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+	log.info("listening", { url, store: store.description, target: config.target.template });
+
+	async function sweepForEver(): Promise<void> {
+		const everyMs = options.sweepEveryMs ?? defaultSweepEveryMs;
+		// At the start nothing is on its way: every load without a receipt is ours to send.
+		for (let noticeMs = 0; !stopping.signal.aborted; noticeMs = everyMs) {
+			const started = clock.now();
+			try {
+				const result = await sweep(
+					{
+						store,
+						receipts,
+						clock,
+						log,
+						limits: config.limits,
+						send: (job) => sendJob({ queue, log }, job),
+						noticeMs,
+						...(options.keepCommittedMs === undefined
+							? {}
+							: { keepCommittedMs: options.keepCommittedMs }),
+					},
+					stopping.signal,
+				);
+				const { removed, sent, uploads } = result;
+				log.debug("swept", { uploads, sent, removed: removed.length });
+			} catch (error) {
+				log.warn("a sweep failed", { error: (error as Error).message });
+			}
+			// At most a tenth of the time goes into walking.
+			const pauseMs = Math.max(everyMs, 9 * (clock.now() - started));
+			await clock.sleep(pauseMs, stopping.signal).catch(() => {});
+		}
+	}
+
+	let closed: Promise<void> | null = null;
+	return {
+		url,
+		loaderPid: () => loader.pid(),
+		close() {
+			closed ??= (async () => {
+				stopping.abort();
+				await closeServer(server);
+				await loader.stop();
+				await sweeping;
+				log.info("stopped");
+			})();
+			return closed;
+		},
+	};
+}
+
+function forkLoader(config: Config, options: ServiceOptions) {
+	const { memoryLimit, threads } = config.engine;
+	const loaderConfig: LoaderConfig = {
+		store: config.store,
+		fsync: config.fsync,
+		target: config.target.template,
+		singleTenant: config.singleTenant,
+		...(memoryLimit === null ? {} : { memoryLimit }),
+		...(threads === null ? {} : { threads }),
+		copyArrow: process.env.DUCKDOCK_ARROW_COPY === "1",
+		limits: config.limits,
+		logLevel: config.logLevel,
+		share: options.share !== false,
+	};
+	const path = options.loaderModule ?? fileURLToPath(new URL("replay.child.ts", import.meta.url));
+	// Statements that stream hold a thread of this pool each while they are fed.
+	const poolSize =
+		process.env.UV_THREADPOOL_SIZE ?? String(Math.max(8, 2 * availableParallelism()));
+	return fork(path, [JSON.stringify(loaderConfig)], {
+		stdio: ["ignore", "ignore", "inherit", "ipc"],
+		env: { ...process.env, UV_THREADPOOL_SIZE: poolSize },
+	});
+}
+
+function listen(
+	config: Config,
+	fetch: (request: Request, env: unknown) => Response | Promise<Response>,
+): Promise<ServerType> {
+	const { tls } = config;
+	return new Promise((resolve, reject) => {
+		const shared = {
+			fetch,
+			hostname: config.listen.host,
+			port: config.listen.port,
+			overrideGlobalObjects: false,
+		};
+		const server =
+			tls === null
+				? serve({ ...shared, createServer: createHttpServer, serverOptions }, () => resolve(server))
+				: serve(
+						{
+							...shared,
+							createServer: createHttpsServer,
+							serverOptions: {
+								...serverOptions,
+								cert: readFileSync(tls.certPath),
+								key: readFileSync(tls.keyPath),
+							},
+						},
+						() => resolve(server),
+					);
+		if ("maxHeadersCount" in server) server.maxHeadersCount = maxHeadersCount;
+		server.once("error", reject);
+	});
+}
+
+async function closeServer(server: ServerType): Promise<void> {
+	const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+	if ("closeIdleConnections" in server) server.closeIdleConnections();
+	const timer = setTimeout(() => {
+		if ("closeAllConnections" in server) server.closeAllConnections();
+	}, closeWaitMs);
+	await ended;
+	clearTimeout(timer);
+}

@@ -1,0 +1,137 @@
+/**
+ * Who loads an upload: put-if-absent objects `lease/{generation}`.
+ *
+ * A loader reads the generations. Where the highest one is alive, somebody else
+ * is at work. Else it creates the next one: of several exactly one succeeds. It
+ * renews its own object while it works, looks once more just before COMMIT, and
+ * removes it at the end.
+ *
+ * Why no load can happen twice, even when clocks jump or a loader sleeps:
+ * 1. A clock that runs ahead lets a lease be taken over early, one that lags lets
+ *    it live long. Neither matters to what follows, only to how soon.
+ * 2. Whoever was taken over sees a higher generation, or its own object gone or
+ *    with another owner, at its look before COMMIT, and rolls back.
+ * 3. Between that look and COMMIT it may still be overtaken. Both then hold the
+ *    ledger row of one load_id in their transactions, and the ledger's primary key
+ *    (or its fence) lets one COMMIT succeed. That is the last guard, and the only
+ *    one that the promise needs; the lease saves the work of loading for nothing.
+ * 4. A DuckDB file is attached by one process at a time besides.
+ */
+
+import type { Clock } from "../clock.ts";
+import { IngestError } from "../errors.ts";
+import { putJson } from "../stage/json-object.ts";
+import { type LeaseObject, leaseIsHeld, readLeases } from "../stage/lease-object.ts";
+import { leaseKey } from "../stage/object-keys.ts";
+import type { ObjectStore } from "../stage/object-store.ts";
+
+export interface Lease {
+	readonly generation: number;
+	/** Aborts when the lease was lost or could not be renewed in time. */
+	readonly signal: AbortSignal;
+	/** `load_in_progress` when somebody else owns the upload by now. */
+	assertOwned(): Promise<void>;
+	release(): Promise<void>;
+}
+
+export interface LeaseOptions {
+	store: ObjectStore;
+	clock: Clock;
+	newId(): string;
+	/** How long a loader that died is waited for. */
+	leaseMs?: number;
+}
+
+const defaultLeaseMs = 30_000;
+const maxRounds = 5;
+
+/** `load_in_progress`, with the seconds after which it makes sense to look again. */
+export async function takeLease(
+	{ store, clock, newId, leaseMs = defaultLeaseMs }: LeaseOptions,
+	tenant: string,
+	id: string,
+): Promise<Lease> {
+	const owner = newId();
+	const until = () => new Date(clock.now() + leaseMs).toISOString();
+	for (let round = 0; round < maxRounds; round++) {
+		const leases = await readLeases(store, tenant, id);
+		const last = leases.at(-1);
+		if (last !== undefined && leaseIsHeld(leases, clock.now())) {
+			throw held(id, Math.min(Date.parse(last.expires_at) - clock.now(), leaseMs));
+		}
+		const mine: LeaseObject = {
+			generation: (last?.generation ?? 0) + 1,
+			owner,
+			expires_at: until(),
+		};
+		const key = leaseKey(tenant, id, mine.generation);
+		if ((await putJson(store, key, mine, { ifAbsent: true, volatile: true })) === null) continue;
+		return keepLease({ store, clock, leaseMs }, tenant, id, mine, leases);
+	}
+	throw held(id, 1_000);
+}
+
+function keepLease(
+	{ store, clock, leaseMs }: { store: ObjectStore; clock: Clock; leaseMs: number },
+	tenant: string,
+	id: string,
+	mine: LeaseObject,
+	older: LeaseObject[],
+): Lease {
+	const lost = new AbortController();
+	const done = new AbortController();
+	const key = leaseKey(tenant, id, mine.generation);
+
+	async function isOwned(): Promise<boolean> {
+		const last = (await readLeases(store, tenant, id)).at(-1);
+		return last?.generation === mine.generation && last.owner === mine.owner;
+	}
+
+	async function assertOwned(): Promise<void> {
+		if (await isOwned()) return;
+		throw new IngestError(
+			"load_in_progress",
+			`the lease of ${id} is no longer that of generation ${mine.generation}`,
+			{ retryAfterSeconds: 1 },
+		);
+	}
+
+	let renewedAt = clock.now();
+	const renewing = (async () => {
+		for (;;) {
+			await clock.sleep(leaseMs / 3, done.signal);
+			try {
+				await assertOwned();
+				const expires_at = new Date(clock.now() + leaseMs).toISOString();
+				await putJson(store, key, { ...mine, expires_at }, { volatile: true });
+				renewedAt = clock.now();
+			} catch (error) {
+				if (done.signal.aborted) return;
+				const gone = error instanceof IngestError && error.code === "load_in_progress";
+				if (gone || clock.now() - renewedAt > leaseMs) {
+					lost.abort(error);
+					return;
+				}
+			}
+		}
+	})().catch(() => {});
+
+	return {
+		generation: mine.generation,
+		signal: lost.signal,
+		assertOwned,
+		async release() {
+			done.abort();
+			await renewing;
+			// Where it may have been taken over, removed and taken anew, the key may be another's by now.
+			if (clock.now() - renewedAt > leaseMs / 2 && !(await isOwned())) return;
+			for (const { generation } of older) await store.delete(leaseKey(tenant, id, generation));
+			await store.delete(key);
+		},
+	};
+}
+
+const held = (id: string, leftMs: number) =>
+	new IngestError("load_in_progress", `another loader works on ${id}`, {
+		retryAfterSeconds: Math.max(0.2, leftMs / 1000),
+	});

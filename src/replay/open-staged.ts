@@ -1,0 +1,151 @@
+/**
+ * A manifest's parts as one `ByteSource`, as they were staged.
+ *
+ * The loader reads just the objects that the manifest names, each with If-Match.
+ * What was read is held against the manifest: sizes always, SHA-256 where a
+ * handler saw the bytes. `digest_mismatch`: the bytes are not those any more;
+ * `upload_expired`: they are gone.
+ */
+
+import type { ByteSource } from "../arrow/byte-source.ts";
+import type { Sha256 } from "../arrow/codecs.ts";
+import { IngestError } from "../errors.ts";
+import type { Manifest, ManifestPart } from "../flow.ts";
+import type { ObjectStore } from "../stage/object-store.ts";
+
+export interface StagedSource extends ByteSource {
+	/** Reads and checks what no reader has read to its end. Before COMMIT. */
+	verifyRest(signal: AbortSignal): Promise<void>;
+}
+
+export interface OpenStagedOptions {
+	store: ObjectStore;
+	createSha256(): Sha256;
+}
+
+export function openStaged(options: OpenStagedOptions, manifest: Manifest): StagedSource {
+	const { store, createSha256 } = options;
+	const parts = [...manifest.parts].sort((a, b) => a.n - b.n);
+	const starts: number[] = [];
+	let size = 0;
+	for (const part of parts) {
+		starts.push(size);
+		size += part.size;
+	}
+	const verified = new Set<number>();
+
+	async function open(part: ManifestPart, range?: { offset: number; length: number }) {
+		const object = await store.get(part.key, {
+			ifMatch: part.etag,
+			...(range === undefined ? {} : { range }),
+		});
+		if (object !== null) return object.body;
+		if ((await store.head(part.key)) === null) {
+			throw new IngestError("upload_expired", `part ${part.n} of ${manifest.upload_id} is gone`);
+		}
+		throw mismatch(part, `its ETag is no longer ${part.etag}`);
+	}
+
+	async function* readPart(part: ManifestPart, body: ReadableStream<Uint8Array>) {
+		const hash = part.sha256 === null ? null : createSha256();
+		let received = 0;
+		for await (const chunk of ahead(body)) {
+			received += chunk.length;
+			if (received > part.size) throw mismatch(part, `it has ${received} bytes or more`);
+			hash?.update(chunk);
+			yield chunk;
+		}
+		if (received !== part.size) throw mismatch(part, `it has ${received} bytes`);
+		const sha256 = hash?.digestHex() ?? null;
+		if (sha256 !== part.sha256) throw mismatch(part, `its SHA-256 is ${sha256}`);
+		verified.add(part.n);
+	}
+
+	return {
+		name: manifest.upload_id,
+
+		async *stream(signal) {
+			let next = parts.length > 0 ? open(parts[0]!) : null;
+			try {
+				for (const [at, part] of parts.entries()) {
+					signal.throwIfAborted();
+					const body = await next!;
+					const following = parts[at + 1];
+					next = following === undefined ? null : open(following);
+					next?.catch(() => {});
+					for await (const chunk of readPart(part, body)) {
+						signal.throwIfAborted();
+						yield chunk;
+					}
+				}
+			} finally {
+				next?.then(
+					(body) => body.cancel().catch(() => {}),
+					() => {},
+				);
+			}
+		},
+
+		atRest: {
+			size,
+			async read(offset, length, signal) {
+				const bytes = new Uint8Array(length);
+				let filled = 0;
+				for (const [at, part] of parts.entries()) {
+					const from = Math.max(0, offset + filled - starts[at]!);
+					if (filled === length || from >= part.size) continue;
+					signal.throwIfAborted();
+					const want = Math.min(part.size - from, length - filled);
+					const body = await open(part, { offset: from, length: want });
+					const end = filled + want;
+					for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+						if (filled + chunk.length > end) throw mismatch(part, "a range of it is longer");
+						bytes.set(chunk, filled);
+						filled += chunk.length;
+					}
+					if (filled !== end) throw mismatch(part, `it ends before byte ${from + want}`);
+				}
+				if (filled === length) return bytes;
+				throw new IngestError(
+					"truncated_stream",
+					`bytes ${offset} to ${offset + length} are wanted of ${size}`,
+				);
+			},
+		},
+
+		async verifyRest(signal) {
+			for (const part of parts) {
+				if (verified.has(part.n) || part.sha256 === null) continue;
+				for await (const _ of readPart(part, await open(part))) signal.throwIfAborted();
+			}
+		},
+	};
+}
+
+/** The next chunk is on its way while this one is worked on. */
+async function* ahead(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+	const reader = body.getReader();
+	let next = reader.read();
+	let ended = false;
+	try {
+		for (;;) {
+			const { value, done } = await next;
+			if (done) {
+				ended = true;
+				return;
+			}
+			next = reader.read();
+			next.catch(() => {});
+			yield value;
+		}
+	} finally {
+		if (!ended) await reader.cancel().catch(() => {});
+	}
+}
+
+const mismatch = (part: ManifestPart, what: string) =>
+	new IngestError(
+		"digest_mismatch",
+		`part ${part.n} is not the one that the manifest names, of ${part.size} bytes with SHA-256 ${part.sha256 ?? "unknown"}: ${what}`,
+		{ extra: { part: part.n } },
+	);

@@ -1,0 +1,202 @@
+/**
+ * Deliveries in, loads out: which run side by side, which share a transaction.
+ *
+ *   delivery > begin (a few at once) > the tenant's lane > a group > acknowledgement
+ *
+ * A lane runs one group of small loads and a few large ones at a time; what comes
+ * while a group runs waits and makes the next group, so sharing grows with the
+ * load on it and costs a single upload nothing. Lanes of different tenants run
+ * side by side, all within one bound. A load that was open when a loader died runs
+ * with nothing beside it, so that a second death says whose fault it was.
+ */
+
+import type { Log } from "../log.ts";
+import type { Delivery, ReplayQueue } from "../trigger/replay-queue.ts";
+import {
+	type BegunLoad,
+	beginLoad,
+	maxDeaths,
+	type ReplayDeps,
+	type ReplayOutcome,
+	runLoads,
+} from "./replay-one.ts";
+import { createTableBook } from "./table-book.ts";
+
+export interface LoopOptions {
+	/** Deliveries held at once; more are not taken from the queue. */
+	maxHeld?: number;
+	/** Groups and large loads that run at once, all tenants together. */
+	maxRunning?: number;
+	/** Loads in one transaction; 1: no sharing. */
+	maxShared?: number;
+}
+
+/** A load over this runs in a transaction of its own. */
+const smallLoadBytes = 8 * 1024 * 1024;
+/** Staged bytes of one shared transaction. */
+const sharedBytes = 32 * 1024 * 1024;
+const maxLargePerTenant = 2;
+
+interface Waiting {
+	load: BegunLoad;
+	delivery: Delivery;
+}
+
+interface Lane {
+	tenant: string;
+	waiting: Waiting[];
+	sharing: boolean;
+	large: number;
+}
+
+/** Ends after `stop` aborted and what ran has ended; what only waited is given back. */
+export async function runReplayLoop(
+	deps: ReplayDeps,
+	queue: ReplayQueue,
+	stop: AbortSignal,
+	options: LoopOptions = {},
+): Promise<void> {
+	const { maxHeld = 256, maxRunning = 4, maxShared = 64 } = options;
+	const tables = createTableBook(deps);
+	const lanes = new Map<string, Lane>();
+	const tasks = new Set<Promise<void>>();
+	let held = 0;
+	let running = 0;
+	let alone = false;
+	let freed = Promise.withResolvers<void>();
+	/** Loads are not cut short by a stop: they end, or the process does. */
+	const never = new AbortController().signal;
+
+	function track(task: Promise<void>): void {
+		const tracked = task
+			.catch((error) => fail(deps.log, error))
+			.finally(() => tasks.delete(tracked));
+		tasks.add(tracked);
+	}
+
+	function letGo(): void {
+		held--;
+		freed.resolve();
+		freed = Promise.withResolvers();
+	}
+
+	async function begin(delivery: Delivery): Promise<void> {
+		const { job, attempt, deaths = 0 } = delivery;
+		const begun = await beginLoad(deps, { job, attempt, deaths });
+		if ("kind" in begun) {
+			await answer(delivery, begun);
+			letGo();
+			return;
+		}
+		const lane = lanes.get(job.tenant) ?? {
+			tenant: job.tenant,
+			waiting: [],
+			sharing: false,
+			large: 0,
+		};
+		lanes.set(job.tenant, lane);
+		lane.waiting.push({ load: begun, delivery });
+		pump();
+	}
+
+	function pump(): void {
+		if (stop.aborted) return;
+		const all = [...lanes.values()];
+		const suspect = all.some((lane) => lane.waiting.some(({ load }) => load.deaths > 0));
+		for (const lane of all) {
+			for (;;) {
+				const free = running < maxRunning && !alone && !(suspect && running > 0);
+				const group = free ? nextGroup(lane, maxShared, suspect) : null;
+				if (group === null) break;
+				track(run(lane, group));
+			}
+			if (lane.waiting.length === 0 && !lane.sharing && lane.large === 0) lanes.delete(lane.tenant);
+		}
+	}
+
+	async function run(lane: Lane, group: Waiting[]): Promise<void> {
+		const shared = isSmall(group[0]!.load);
+		const suspect = group[0]!.load.deaths > 0;
+		running++;
+		if (suspect) alone = true;
+		if (shared) lane.sharing = true;
+		else lane.large++;
+		try {
+			for (const { delivery, load } of group) if (load.deaths < maxDeaths) delivery.opened?.();
+			const loads = group.map(({ load }) => load);
+			const outcomes = await runLoads(deps, lane.tenant, loads, never);
+			for (const [at, { load, delivery }] of group.entries()) {
+				const outcome = outcomes[at]!;
+				if (outcome.kind === "done" && outcome.committed) {
+					tables.touch(lane.tenant, load.manifest.table);
+				}
+				track(end(load, delivery, outcome));
+			}
+		} finally {
+			running--;
+			if (suspect) alone = false;
+			if (shared) lane.sharing = false;
+			else lane.large--;
+			pump();
+		}
+	}
+
+	/** Who waits for the receipt hears of it first; a job that comes again must find its lease free. */
+	async function end(load: BegunLoad, delivery: Delivery, outcome: ReplayOutcome): Promise<void> {
+		try {
+			if (outcome.kind === "done") await delivery.ack();
+			await load.lease.release().catch((error) => fail(deps.log, error));
+			if (outcome.kind === "again") await answer(delivery, outcome);
+		} finally {
+			letGo();
+		}
+	}
+
+	for await (const delivery of queue.receive(stop)) {
+		held++;
+		track(begin(delivery));
+		while (held >= maxHeld && !stop.aborted) await freed.promise;
+	}
+	const given = [...lanes.values()].flatMap((lane) => lane.waiting.splice(0));
+	for (const { load, delivery } of given) {
+		track(end(load, delivery, { kind: "again", delayMs: 0, sameAttempt: true }));
+	}
+	while (tasks.size > 0) await Promise.all(tasks);
+	await tables.flush();
+}
+
+const isSmall = ({ size, manifest, deaths }: BegunLoad) =>
+	size <= smallLoadBytes && !manifest.dry_run && deaths === 0;
+
+/** Takes from the lane what may run now; null: nothing may. */
+function nextGroup(lane: Lane, maxShared: number, suspects: boolean): Waiting[] | null {
+	for (const [at, { load }] of lane.waiting.entries()) {
+		if (load.deaths > 0 !== suspects) continue;
+		if (isSmall(load) ? lane.sharing : lane.large >= maxLargePerTenant) continue;
+		if (!isSmall(load)) return lane.waiting.splice(at, 1);
+		const group: Waiting[] = [];
+		let bytes = 0;
+		lane.waiting = lane.waiting.filter((one) => {
+			const fits =
+				isSmall(one.load) && group.length < maxShared && bytes + one.load.size <= sharedBytes;
+			if (!fits) return true;
+			bytes += one.load.size;
+			group.push(one);
+			return false;
+		});
+		return group;
+	}
+	return null;
+}
+
+function answer(delivery: Delivery, outcome: ReplayOutcome): Promise<void> {
+	return outcome.kind === "done"
+		? delivery.ack()
+		: delivery.retry(outcome.delayMs, { sameAttempt: outcome.sameAttempt });
+}
+
+function fail(log: Log, error: unknown): void {
+	log.error("the replay loop met an error", {
+		error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+	});
+}

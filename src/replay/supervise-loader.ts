@@ -1,0 +1,235 @@
+/**
+ * The loader as a child process that may die.
+ *
+ * Deliveries of a queue go to the child by name; it says what became of them. When
+ * it dies it is started again, and what it had not acknowledged is delivered again:
+ * what it had open with one death more on its account. At two the loader only looks
+ * into the ledger and writes the receipt; when even that kills it, we write it.
+ */
+
+import type { ChildProcess } from "node:child_process";
+import type { Clock } from "../clock.ts";
+import { asIngestError, IngestError } from "../errors.ts";
+import type { ReplayJob } from "../flow.ts";
+import type { Log } from "../log.ts";
+import { failedReceipt } from "../receipt/pending-receipt.ts";
+import type { WakingReceiptBook } from "../receipt/store-receipt-book.ts";
+import type { ObjectStore } from "../stage/object-store.ts";
+import { isTombstone, readManifest } from "../stage/stage-upload.ts";
+import type { Delivery, ReplayQueue } from "../trigger/replay-queue.ts";
+import { problemOf } from "../upload/problem-json.ts";
+import type { FromLoader, ToLoader } from "./loader-link.ts";
+import { maxDeaths } from "./replay-one.ts";
+
+export interface SuperviseOptions {
+	queue: ReplayQueue;
+	/** Starts a loader with an IPC channel. */
+	fork(): ChildProcess;
+	store: ObjectStore;
+	receipts: WakingReceiptBook;
+	clock: Clock;
+	log: Log;
+	/** Deliveries with the child at once. */
+	maxInFlight?: number;
+	/** What runs at a stop has so long to end before the child is killed. */
+	drainMs?: number;
+}
+
+export interface Supervisor {
+	/** The loader is there and takes jobs. */
+	isReady(): boolean;
+	/** Loaders that died unasked. */
+	deaths(): number;
+	/** Process id of the present loader. */
+	pid(): number | undefined;
+	/** Drains and ends. What was not acknowledged is found by the next sweep. */
+	stop(): Promise<void>;
+}
+
+interface InFlight {
+	delivery: Delivery;
+	opened: boolean;
+}
+
+const firstRestartMs = 50;
+const longestRestartMs = 5_000;
+
+export function superviseLoader(options: SuperviseOptions): Supervisor {
+	const { queue, clock, log, maxInFlight = 256, drainMs = 30_000 } = options;
+	const stopping = new AbortController();
+	const inFlight = new Map<number, InFlight>();
+	/** By `tenant/id`; kept until the load has its receipt. */
+	const deathsOf = new Map<string, number>();
+	let child: ChildProcess | null = null;
+	let ready = false;
+	let died = 0;
+	let quickDeaths = 0;
+	let lastNumber = 0;
+	let changed = Promise.withResolvers<void>();
+	let gone = Promise.withResolvers<void>();
+
+	const nameOf = ({ tenant, upload_id }: ReplayJob) => `${tenant}/${upload_id}`;
+	function change(): void {
+		changed.resolve();
+		changed = Promise.withResolvers();
+	}
+
+	function hand(n: number, { delivery }: InFlight): void {
+		const { job, attempt } = delivery;
+		const message: ToLoader = {
+			type: "load",
+			n,
+			job,
+			attempt,
+			deaths: deathsOf.get(nameOf(job)) ?? 0,
+		};
+		if (child?.connected) child.send(message, () => {});
+	}
+
+	function start(): void {
+		const started = options.fork();
+		const startedAt = clock.now();
+		child = started;
+		started.on("message", (message: FromLoader) => hear(message));
+		started.on("error", (error) =>
+			log.error("the loader cannot be started", { error: error.message }),
+		);
+		// `close` comes after the last message, `exit` may come before it.
+		started.once("close", (code, signal) => {
+			child = null;
+			ready = false;
+			change();
+			gone.resolve();
+			if (stopping.signal.aborted) return;
+			died++;
+			quickDeaths = clock.now() - startedAt < 5_000 ? quickDeaths + 1 : 0;
+			const pause = Math.min(longestRestartMs, firstRestartMs * 2 ** Math.min(10, quickDeaths));
+			const open = [...inFlight.values()].filter((one) => one.opened);
+			log.error("the loader died and is started again", {
+				code,
+				signal,
+				open: open.map(({ delivery }) => delivery.job.upload_id),
+				in_flight: inFlight.size,
+			});
+			for (const one of open) {
+				const name = nameOf(one.delivery.job);
+				deathsOf.set(name, (deathsOf.get(name) ?? 0) + 1);
+				one.opened = false;
+			}
+			clock.sleep(pause, stopping.signal).then(
+				() => {
+					gone = Promise.withResolvers();
+					start();
+				},
+				() => {},
+			);
+		});
+	}
+
+	function hear(message: FromLoader): void {
+		if (message.type === "ready") {
+			ready = true;
+			for (const [n, one] of inFlight) {
+				const deaths = deathsOf.get(nameOf(one.delivery.job)) ?? 0;
+				if (deaths > maxDeaths) giveUp(n, one, deaths);
+				else hand(n, one);
+			}
+			change();
+			return;
+		}
+		const one = inFlight.get(message.n);
+		if (one === undefined) return;
+		if (message.type === "opened") {
+			one.opened = true;
+			return;
+		}
+		inFlight.delete(message.n);
+		change();
+		const { job } = one.delivery;
+		if (message.type === "ack") {
+			deathsOf.delete(nameOf(job));
+			options.receipts.wake(job.tenant, job.upload_id);
+			one.delivery.ack().catch(report);
+		} else {
+			const { delayMs, sameAttempt } = message;
+			one.delivery.retry(delayMs, { sameAttempt }).catch(report);
+		}
+	}
+
+	/** The loader dies even when it only looks into the ledger: the receipt is ours to write. */
+	function giveUp(n: number, { delivery }: InFlight, deaths: number): void {
+		inFlight.delete(n);
+		const { job } = delivery;
+		failLoad(options, job, deaths).then(
+			async () => {
+				deathsOf.delete(nameOf(job));
+				await delivery.ack();
+			},
+			async (error) => {
+				report(error);
+				await delivery.retry(5_000, { sameAttempt: true });
+			},
+		);
+	}
+
+	const report = (error: unknown) =>
+		log.error("the loader's supervisor met an error", { error: asIngestError(error).message });
+
+	async function pump(): Promise<void> {
+		for await (const delivery of queue.receive(stopping.signal)) {
+			const n = ++lastNumber;
+			const one = { delivery, opened: false };
+			inFlight.set(n, one);
+			if (ready) hand(n, one);
+			while (inFlight.size >= maxInFlight && !stopping.signal.aborted) {
+				await Promise.race([changed.promise, aborted(stopping.signal)]);
+			}
+		}
+	}
+
+	start();
+	pump().catch(report);
+
+	return {
+		isReady: () => ready,
+		deaths: () => died,
+		pid: () => child?.pid,
+		async stop() {
+			if (stopping.signal.aborted) return;
+			stopping.abort();
+			const last = child;
+			if (last === null) return;
+			if (last.connected) last.send({ type: "drain" } satisfies ToLoader, () => {});
+			const timer = setTimeout(() => last.kill("SIGKILL"), drainMs);
+			await gone.promise;
+			clearTimeout(timer);
+		},
+	};
+}
+
+async function failLoad(options: SuperviseOptions, job: ReplayJob, deaths: number): Promise<void> {
+	const { tenant, upload_id: id } = job;
+	const manifest = await readManifest(options.store, tenant, id);
+	if (manifest === null || isTombstone(manifest)) return;
+	const now = options.clock.now();
+	const detail = `the loader died ${deaths} times on this load`;
+	const problem = problemOf(new IngestError("internal", detail), {
+		instance: `/v1/loads/${id}`,
+		load_id: id,
+	});
+	await options.receipts.write(
+		failedReceipt(manifest, {
+			problem: { ...problem, detail },
+			startedAt: now,
+			endedAt: now,
+			attempts: deaths,
+		}),
+	);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+	return new Promise((resolve) => {
+		if (signal.aborted) resolve();
+		else signal.addEventListener("abort", () => resolve(), { once: true });
+	});
+}
