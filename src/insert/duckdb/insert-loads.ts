@@ -16,10 +16,14 @@ import { foldName, formatTableName } from "../../table-name.ts";
 import type { InsertJob, InsertOutcome } from "../batch-sink.ts";
 import { type AttachOptions, attachDatabase } from "./attached-database.ts";
 import { TransactionConflict } from "./engine-errors.ts";
-import { findLedgerRow, hasLedger } from "./ledger.ts";
-import { peekTables, runLoads, type TransactionOptions } from "./load-transaction.ts";
+import { ensureLedger, findLedgerRow, hasLedger } from "./ledger.ts";
+import {
+	type PeekedTable,
+	peekTables,
+	runLoads,
+	type TransactionOptions,
+} from "./load-transaction.ts";
 import type { LockRequest, TableLocks } from "./table-locks.ts";
-import type { TargetTable } from "./target-table.ts";
 import { catalogAlias, throwawayTarget } from "./targets.ts";
 import type { TenantDatabase } from "./tenant-database.ts";
 
@@ -132,7 +136,7 @@ async function inThrowaway<T>(
 	}
 }
 
-/** Appends share a table; whatever needs DDL has it alone, and the first load makes the ledger alone. */
+/** Appends share a table; whatever needs DDL has it alone. */
 async function locked(
 	connection: DuckDBConnection,
 	database: TenantDatabase,
@@ -140,19 +144,22 @@ async function locked(
 	signal: AbortSignal,
 	options: InsertOptions,
 ): Promise<Receipt[]> {
-	let requests = await lockRequests(connection, jobs);
+	if (!jobs[0]!.parameters.dry_run) await makeLedger(connection, database, signal, options);
+	let peeked = await peekTables(connection, jobs);
+	let requests = lockRequests(jobs, peeked);
 	for (;;) {
-		const release = await options.locks.acquire(requests, signal);
+		const lock = await options.locks.acquire(requests, signal);
 		try {
-			// Somebody may have made or replaced a table while we waited.
-			const peeked = await peekTables(connection, jobs);
-			const now = await lockRequests(connection, jobs, peeked);
-			if (now.every((lock, at) => !lock.exclusive || requests[at]!.exclusive)) {
+			if (!lock.waited) return await run(connection, database, jobs, peeked, signal, options);
+			// Somebody may have made or replaced a table in the meantime.
+			peeked = await peekTables(connection, jobs);
+			const now = lockRequests(jobs, peeked);
+			if (now.every((one, at) => !one.exclusive || requests[at]!.exclusive)) {
 				return await run(connection, database, jobs, peeked, signal, options);
 			}
 			requests = now;
 		} finally {
-			release();
+			lock.release();
 		}
 	}
 }
@@ -161,7 +168,7 @@ async function run(
 	connection: DuckDBConnection,
 	database: TenantDatabase,
 	jobs: readonly InsertJob[],
-	peeked: readonly (TargetTable | null)[],
+	peeked: readonly PeekedTable[],
 	signal: AbortSignal,
 	options: InsertOptions,
 ): Promise<Receipt[]> {
@@ -181,22 +188,31 @@ async function run(
 	}
 }
 
-async function lockRequests(
-	connection: DuckDBConnection,
-	jobs: readonly InsertJob[],
-	peeked?: readonly (TargetTable | null)[],
-): Promise<LockRequest[]> {
-	const tables = peeked ?? (await peekTables(connection, jobs));
-	const requests = jobs.map(({ parameters }, at) => ({
+function lockRequests(jobs: readonly InsertJob[], peeked: readonly PeekedTable[]): LockRequest[] {
+	return jobs.map(({ parameters }, at) => ({
 		key: foldName(formatTableName(parameters.table)),
 		exclusive:
-			tables[at] === null ||
+			!peeked[at]!.exists ||
 			parameters.mode === "replace" ||
 			parameters.mode === "create" ||
 			parameters.on_extra_columns === "add",
 	}));
-	const ledger = await hasLedger(connection, catalogAlias);
-	return [...requests, { key: "_duckdock", exclusive: !ledger }];
+}
+
+async function makeLedger(
+	connection: DuckDBConnection,
+	database: TenantDatabase,
+	signal: AbortSignal,
+	options: InsertOptions,
+): Promise<void> {
+	if (await hasLedger(connection, catalogAlias)) return;
+	const lock = await options.locks.acquire([{ key: "_duckdock", exclusive: true }], signal);
+	try {
+		const { primaryKeys } = database.target.can;
+		await ensureLedger(connection, { catalog: catalogAlias, primaryKeys });
+	} finally {
+		lock.release();
+	}
 }
 
 /**
@@ -209,6 +225,5 @@ async function committedBefore(
 ): Promise<Receipt | null> {
 	const { loadId, parameters } = jobs[0]!;
 	if (jobs.length > 1 || loadId === undefined || parameters.dry_run) return null;
-	if (!(await hasLedger(connection, catalogAlias))) return null;
 	return await findLedgerRow(connection, catalogAlias, loadId);
 }

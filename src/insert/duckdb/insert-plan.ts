@@ -17,7 +17,7 @@ import { IngestError } from "../../errors.ts";
 import type { LoadParameters, ReceiptColumn, TableName, Warning } from "../../flow.ts";
 import { foldName, formatTableName, sameName } from "../../table-name.ts";
 import { judgeCast } from "./column-types.ts";
-import { qualifiedTable, quoteIdentifier } from "./sql-names.ts";
+import { qualifiedTable, quoteIdentifier, schemaAndTable } from "./sql-names.ts";
 import type { TargetColumn, TargetTable } from "./target-table.ts";
 
 /** One column of the view: what was sent, and what DuckDB makes of it. */
@@ -27,12 +27,19 @@ export interface ScannedColumn {
 	typeText: string;
 }
 
+export interface DdlStatement {
+	/** With our alias of the database. */
+	run: string;
+	/** As the owner of the database would write it. */
+	shown: string;
+}
+
 export interface InsertPlan {
 	/** Quoted, with catalog. */
 	target: string;
 	/** As the catalog spells it, or as it will. */
 	name: TableName;
-	ddl: string[];
+	ddl: DdlStatement[];
 	created_table: boolean;
 	/** The table is there and its columns will be other ones. */
 	replaces: boolean;
@@ -62,9 +69,9 @@ export function positionsToScan(
 }
 
 /** `table_exists`, `table_not_found`: whether the mode may go on, before anything is read. */
-export function checkMode(parameters: LoadParameters, existing: TargetTable | null): void {
+export function checkMode(parameters: LoadParameters, existing: TargetTable["kind"] | null): void {
 	const shown = formatTableName(parameters.table);
-	if (existing?.kind === "view") {
+	if (existing === "view") {
 		throw parameters.mode === "append"
 			? new IngestError("table_not_found", `${shown} is a view, not a table`)
 			: new IngestError("table_exists", `${shown} is a view; its name is taken`);
@@ -105,7 +112,7 @@ export function planInsert(options: {
 	schema: string | null;
 }): InsertPlan {
 	const { catalog, parameters, scanned, existing } = options;
-	checkMode(parameters, existing);
+	checkMode(parameters, existing?.kind ?? null);
 	return existing && parameters.mode !== "replace"
 		? planIntoExisting(catalog, parameters, options.sentFields, scanned, existing)
 		: planNewTable(catalog, parameters.table, scanned, existing, options.schema);
@@ -119,18 +126,25 @@ function planNewTable(
 	schema: string | null,
 ): InsertPlan {
 	const name = existing?.name ?? { schema: schema ?? wanted.schema, table: wanted.table };
-	const target = qualifiedTable(catalog, name);
 	const columns = scanned.map(({ field, typeText }) => {
 		const notNull = field.nullable ? "" : " NOT NULL";
 		return `${quoteIdentifier(field.name)} ${typeText}${notNull}`;
 	});
-	const ddl: string[] = [];
+	const ddl: DdlStatement[] = [];
 	if (schema === null) {
-		ddl.push(`CREATE SCHEMA ${quoteIdentifier(catalog)}.${quoteIdentifier(name.schema)}`);
+		ddl.push(
+			statement(catalog, (database) => `CREATE SCHEMA ${database}${quoteIdentifier(name.schema)}`),
+		);
 	}
-	ddl.push(`CREATE ${existing ? "OR REPLACE " : ""}TABLE ${target} (${columns.join(", ")})`);
+	const verb = existing ? "CREATE OR REPLACE" : "CREATE";
+	ddl.push(
+		statement(
+			catalog,
+			(database) => `${verb} TABLE ${database}${schemaAndTable(name)} (${columns.join(", ")})`,
+		),
+	);
 	return {
-		target,
+		target: qualifiedTable(catalog, name),
 		name,
 		ddl,
 		created_table: existing === null,
@@ -150,9 +164,8 @@ function planIntoExisting(
 	existing: TargetTable,
 ): InsertPlan {
 	const policy = parameters.on_extra_columns;
-	const target = qualifiedTable(catalog, existing.name);
 	const plan: InsertPlan = {
-		target,
+		target: qualifiedTable(catalog, existing.name),
 		name: existing.name,
 		ddl: [],
 		created_table: false,
@@ -183,7 +196,14 @@ function planIntoExisting(
 				}
 			}
 		} else if (policy === "add") {
-			plan.ddl.push(`ALTER TABLE ${target} ADD COLUMN ${quoteIdentifier(field.name)} ${typeText}`);
+			const added = `${quoteIdentifier(field.name)} ${typeText}`;
+			plan.ddl.push(
+				statement(
+					catalog,
+					(database) =>
+						`ALTER TABLE ${database}${schemaAndTable(existing.name)} ADD COLUMN ${added}`,
+				),
+			);
 			plan.columns.push(receiptColumn(field, typeText));
 			plan.columns_added.push(field.name);
 		} else {
@@ -207,6 +227,10 @@ function planIntoExisting(
 	}
 	if (refused.length > 0) throw mismatch(refused);
 	return plan;
+}
+
+function statement(catalog: string, write: (database: string) => string): DdlStatement {
+	return { run: write(`${quoteIdentifier(catalog)}.`), shown: write("") };
 }
 
 function ignoredColumns(

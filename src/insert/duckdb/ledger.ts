@@ -10,8 +10,9 @@
 
 import type { DuckDBConnection, DuckDBValue } from "@duckdb/node-api";
 import type { LoadSource, Receipt, ReceiptColumn, Warning } from "../../flow.ts";
+import { toIngestError } from "./engine-errors.ts";
 import { quoteIdentifier } from "./sql-names.ts";
-import { findSchema, readTargetTable } from "./target-table.ts";
+import { findSchema, tableKind } from "./target-table.ts";
 
 const ledgerSchema = "_duckdock";
 
@@ -60,30 +61,49 @@ const loads = (catalog: string) => `${quoteIdentifier(catalog)}._duckdock.loads`
 const fence = (catalog: string) => `${quoteIdentifier(catalog)}._duckdock.fence`;
 
 export async function hasLedger(connection: DuckDBConnection, catalog: string): Promise<boolean> {
-	const table = await readTargetTable(connection, catalog, {
-		schema: ledgerSchema,
-		table: "loads",
-	});
-	return table?.kind === "table";
+	const kind = await tableKind(connection, catalog, { schema: ledgerSchema, table: "loads" });
+	return kind === "table";
 }
 
-/** Inside the load's transaction: a refused first load leaves no ledger behind. A race with another loader is a conflict. */
-export async function createLedger(
+/**
+ * Makes the ledger where there is none, in a transaction of its own and before the
+ * first load's: in the load's it would keep every other load waiting until its end.
+ * A refused first load leaves it behind, empty. `TransactionConflict` when another
+ * loader makes it at the same time.
+ */
+export async function ensureLedger(
+	connection: DuckDBConnection,
+	target: LedgerTarget,
+): Promise<void> {
+	if (await hasLedger(connection, target.catalog)) return;
+	await connection.run("BEGIN TRANSACTION");
+	try {
+		for (const statement of await ledgerDdl(connection, target)) await connection.run(statement);
+		await connection.run("COMMIT");
+	} catch (error) {
+		await connection.run("ROLLBACK").catch(() => {});
+		throw toIngestError(error);
+	}
+}
+
+async function ledgerDdl(
 	connection: DuckDBConnection,
 	{ catalog, primaryKeys }: LedgerTarget,
-): Promise<void> {
+): Promise<string[]> {
+	const statements: string[] = [];
 	if ((await findSchema(connection, catalog, ledgerSchema)) === null) {
-		await connection.run(`CREATE SCHEMA ${quoteIdentifier(catalog)}.${ledgerSchema}`);
+		statements.push(`CREATE SCHEMA ${quoteIdentifier(catalog)}.${ledgerSchema}`);
 	}
 	const columns = Object.entries(ledgerColumns).map(([name, kind]) => {
 		const key = name === "load_id" && primaryKeys ? " PRIMARY KEY" : "";
 		return `${quoteIdentifier(name)} ${sqlTypes[kind]}${key}`;
 	});
-	await connection.run(`CREATE TABLE ${loads(catalog)} (${columns.join(", ")})`);
+	statements.push(`CREATE TABLE ${loads(catalog)} (${columns.join(", ")})`);
 	if (!primaryKeys) {
-		await connection.run(`CREATE TABLE ${fence(catalog)} (loads BIGINT)`);
-		await connection.run(`INSERT INTO ${fence(catalog)} VALUES (0)`);
+		statements.push(`CREATE TABLE ${fence(catalog)} (loads BIGINT)`);
+		statements.push(`INSERT INTO ${fence(catalog)} VALUES (0)`);
 	}
+	return statements;
 }
 
 export async function writeLedgerRow(
@@ -117,7 +137,7 @@ export async function findLastOfSource(
 	const found = await select(
 		connection,
 		catalog,
-		`WHERE source->>'$.kind' = 'drop' AND source->>'$.bucket' = $1 AND source->>'$.key' = $2
+		`WHERE (source->>'$.kind') = 'drop' AND (source->>'$.bucket') = $1 AND (source->>'$.key') = $2
 		 ORDER BY committed_at DESC, load_id DESC LIMIT 1`,
 		[bucket, key],
 	);

@@ -15,7 +15,7 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { IngestError } from "../../errors.ts";
 import type { InsertResult, Receipt, Warning } from "../../flow.ts";
-import { formatTableName } from "../../table-name.ts";
+import { assertWritable, formatTableName } from "../../table-name.ts";
 import type { InsertJob } from "../batch-sink.ts";
 import { type ArrowScan, openArrowScan } from "./arrow-scan.ts";
 import { type EngineErrorContext, TransactionConflict, toIngestError } from "./engine-errors.ts";
@@ -26,9 +26,15 @@ import {
 	planInsert,
 	positionsToScan,
 } from "./insert-plan.ts";
-import { createLedger, findLedgerRow, hasLedger, writeLedgerRow } from "./ledger.ts";
+import { findLedgerRow, writeLedgerRow } from "./ledger.ts";
 import type { Semaphore } from "./semaphore.ts";
-import { findSchema, listConstraints, readTargetTable, type TargetTable } from "./target-table.ts";
+import {
+	findSchema,
+	listConstraints,
+	readTargetTable,
+	type TargetTable,
+	tableKind,
+} from "./target-table.ts";
 import { catalogAlias, type TenantTarget } from "./targets.ts";
 
 export interface TransactionOptions {
@@ -39,7 +45,13 @@ export interface TransactionOptions {
 	statements: Semaphore;
 	signal: AbortSignal;
 	/** What `peekTables` saw, in the order of the jobs. */
-	peeked: readonly (TargetTable | null)[];
+	peeked: readonly PeekedTable[];
+}
+
+export interface PeekedTable {
+	exists: boolean;
+	/** Read only where the columns decide what is scanned. */
+	table: TargetTable | null;
 }
 
 interface OpenJob {
@@ -52,14 +64,17 @@ interface OpenJob {
 export async function peekTables(
 	connection: DuckDBConnection,
 	jobs: readonly InsertJob[],
-): Promise<(TargetTable | null)[]> {
-	const tables: (TargetTable | null)[] = [];
+): Promise<PeekedTable[]> {
+	const tables: PeekedTable[] = [];
 	for (const { parameters, reader } of jobs) {
+		assertWritable(parameters.table);
 		checkNames(reader.sentFields);
-		const table = await readTargetTable(connection, catalogAlias, parameters.table);
+		const kind = await tableKind(connection, catalogAlias, parameters.table);
 		// In a shared transaction an earlier job may make or replace the table first.
-		if (jobs.length === 1) checkMode(parameters, table);
-		tables.push(table);
+		if (jobs.length === 1) checkMode(parameters, kind);
+		const needed = kind !== null && parameters.on_extra_columns === "ignore";
+		const table = needed ? await readTargetTable(connection, catalogAlias, parameters.table) : null;
+		tables.push({ exists: kind !== null, table });
 	}
 	return tables;
 }
@@ -81,7 +96,7 @@ export async function runLoads(
 		signal.throwIfAborted();
 		for (const [at, job] of jobs.entries()) {
 			const { reader, parameters } = job;
-			const positions = positionsToScan(reader.sentFields, parameters, options.peeked[at] ?? null);
+			const positions = positionsToScan(reader.sentFields, parameters, options.peeked[at]!.table);
 			const scan = await openArrowScan(connection, reader, positions, {
 				copy: options.copyArrow,
 				signal: AbortSignal.any([signal, job.signal]),
@@ -115,9 +130,6 @@ async function inTransaction(
 	const receipts: Receipt[] = [];
 	await connection.run("BEGIN TRANSACTION");
 	try {
-		if (!dryRun && !(await hasLedger(connection, catalogAlias))) {
-			await createLedger(connection, ledger);
-		}
 		for (const one of open) {
 			const { plan, result } = await insertOne(connection, one, options);
 			if (open.length === 1) {
@@ -168,7 +180,7 @@ async function insertOne(
 	};
 	let inserted: number;
 	try {
-		for (const statement of plan.ddl) await connection.run(statement);
+		for (const { run } of plan.ddl) await connection.run(run);
 		inserted = await runInsert(connection, plan, scan, options);
 	} catch (error) {
 		throw fromEngine(error) ? toIngestError(error, context) : error;
@@ -184,7 +196,7 @@ async function insertOne(
 			columns_defaulted: plan.columns_defaulted,
 			columns_added: plan.columns_added,
 			warnings,
-			ddl: plan.ddl,
+			ddl: plan.ddl.map(({ shown }) => shown),
 			engine: options.engine,
 		},
 	};

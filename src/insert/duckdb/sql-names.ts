@@ -15,7 +15,12 @@ export function quoteText(text: string): string {
 	return `'${text.replaceAll("'", "''")}'`;
 }
 
+/** `"schema"."table"`. */
+export function schemaAndTable(name: TableName): string {
+	return `${quoteIdentifier(name.schema)}.${quoteIdentifier(name.table)}`;
+}
+
 /** `"catalog"."schema"."table"`. */
 export function qualifiedTable(catalog: string, name: TableName): string {
-	return `${quoteIdentifier(catalog)}.${quoteIdentifier(name.schema)}.${quoteIdentifier(name.table)}`;
+	return `${quoteIdentifier(catalog)}.${schemaAndTable(name)}`;
 }

@@ -13,9 +13,15 @@ export interface LockRequest {
 	exclusive: boolean;
 }
 
+export interface HeldLock {
+	/** Others were before: what was looked up earlier may have changed. */
+	waited: boolean;
+	release(): void;
+}
+
 export interface TableLocks {
-	/** Resolves with the release; rejects with the signal's reason when it aborts first. */
-	acquire(requests: readonly LockRequest[], signal: AbortSignal): Promise<() => void>;
+	/** Rejects with the signal's reason when it aborts first. */
+	acquire(requests: readonly LockRequest[], signal: AbortSignal): Promise<HeldLock>;
 }
 
 interface Waiter {
@@ -44,6 +50,7 @@ export function createTableLocks(): TableLocks {
 		acquire: (requests, signal) =>
 			new Promise((resolve, reject) => {
 				signal.throwIfAborted();
+				let waited = false;
 				const keys = new Map<string, boolean>();
 				for (const { key, exclusive } of requests)
 					keys.set(key, (keys.get(key) ?? false) || exclusive);
@@ -56,14 +63,18 @@ export function createTableLocks(): TableLocks {
 					keys,
 					grant: () => {
 						signal.removeEventListener("abort", onAbort);
-						resolve(() => {
-							if (held.delete(waiter)) serve();
+						resolve({
+							waited,
+							release: () => {
+								if (held.delete(waiter)) serve();
+							},
 						});
 					},
 				};
 				signal.addEventListener("abort", onAbort, { once: true });
 				queue.push(waiter);
 				serve();
+				waited = true;
 			}),
 	};
 }

@@ -1,12 +1,11 @@
 /**
  * What the target table looks like now: one reading of the catalog inside the
- * caller's transaction. Names are looked up ASCII-case-insensitively and come
- * back in the spelling that the catalog has.
+ * caller's transaction. DuckDB looks names up ASCII-case-insensitively.
  */
 
 import type { DuckDBConnection, DuckDBType } from "@duckdb/node-api";
 import type { TableName } from "../../flow.ts";
-import { sameName } from "../../table-name.ts";
+import { sameName, sameTable } from "../../table-name.ts";
 import { qualifiedTable, quoteIdentifier } from "./sql-names.ts";
 
 export interface TargetColumn {
@@ -27,50 +26,70 @@ export interface TargetTable {
 	columns: TargetColumn[];
 }
 
-/** Null when there is neither a table nor a view of that name. */
+/**
+ * What is there under that name. The catalog's table functions cost milliseconds
+ * and grow with the number of tables; the binder answers in a fraction of one, and
+ * for an INSERT it never takes a name such as `x.csv` for a file to read.
+ */
+export async function tableKind(
+	connection: DuckDBConnection,
+	catalog: string,
+	name: TableName,
+): Promise<TargetTable["kind"] | null> {
+	try {
+		const statement = await connection.prepare(
+			`INSERT INTO ${qualifiedTable(catalog, name)} DEFAULT VALUES`,
+		);
+		statement.destroySync();
+		return "table";
+	} catch (error) {
+		const message = error instanceof Error ? error.message : String(error);
+		if (/^Catalog Error: .* is not an? table/s.test(message)) return "view";
+		if (/^Catalog Error: .* does not exist/s.test(message)) return null;
+		throw error;
+	}
+}
+
+/** Null when there is neither a table nor a view of that name; a view has no columns here. */
 export async function readTargetTable(
 	connection: DuckDBConnection,
 	catalog: string,
 	name: TableName,
 ): Promise<TargetTable | null> {
+	const kind = await tableKind(connection, catalog, name);
+	if (kind !== "table") return kind === null ? null : { name, kind, columns: [] };
+	const table = qualifiedTable(catalog, name);
+	const described = await rows(connection, `DESCRIBE ${table}`);
+	const types = await columnTypes(connection, `SELECT * FROM ${table}`);
+	const names = described.map(([column]) => column as string);
+	const generated = await generatedColumns(connection, table, names);
+	const columns = described.map(([column, typeText, nullable, , expression], at) => ({
+		name: column as string,
+		type: types[at]!,
+		typeText: typeText as string,
+		nullable: nullable === "YES",
+		default: expression as string | null,
+		generated: generated.includes(column as string),
+	}));
+	return { name, kind, columns };
+}
+
+/** A table's name as the catalog spells it. */
+export async function spelledName(
+	connection: DuckDBConnection,
+	catalog: string,
+	name: TableName,
+): Promise<TableName> {
 	const found = await rows(
 		connection,
-		`SELECT schema_name, table_name, 'table' FROM duckdb_tables()
-		 WHERE database_name = $1 AND lower(schema_name) = lower($2) AND lower(table_name) = lower($3)
-		 UNION ALL
-		 SELECT schema_name, view_name, 'view' FROM duckdb_views()
-		 WHERE database_name = $1 AND lower(schema_name) = lower($2) AND lower(view_name) = lower($3)`,
+		`SELECT schema_name, table_name FROM duckdb_tables()
+		 WHERE database_name = $1 AND lower(schema_name) = lower($2) AND lower(table_name) = lower($3)`,
 		[catalog, name.schema, name.table],
 	);
-	const entry = found.find(
-		([schema, table]) =>
-			sameName(schema as string, name.schema) && sameName(table as string, name.table),
-	);
-	if (!entry) return null;
-	const [schema, table, kind] = entry as [string, string, "table" | "view"];
-	const spelled = { schema, table };
-	if (kind === "view") return { name: spelled, kind, columns: [] };
-	const described = await rows(
-		connection,
-		`SELECT column_name, data_type, is_nullable, column_default FROM duckdb_columns()
-		 WHERE database_name = $1 AND schema_name = $2 AND table_name = $3 ORDER BY column_index`,
-		[catalog, schema, table],
-	);
-	const types = await columnTypes(connection, `SELECT * FROM ${qualifiedTable(catalog, spelled)}`);
-	const columns: TargetColumn[] = [];
-	for (const [at, [column, typeText, nullable, expression]] of described.entries()) {
-		columns.push({
-			name: column as string,
-			type: types[at]!,
-			typeText: typeText as string,
-			nullable: nullable as boolean,
-			default: expression as string | null,
-			generated:
-				expression !== null &&
-				(await isGenerated(connection, qualifiedTable(catalog, spelled), column as string)),
-		});
+	for (const [schema, table] of found as [string, string][]) {
+		if (sameTable(name, { schema, table })) return { schema, table };
 	}
-	return { name: spelled, kind, columns };
+	return name;
 }
 
 /** The schema as the catalog spells it, or null. */
@@ -98,7 +117,8 @@ export async function listConstraints(
 	table: TargetTable,
 	keptNotNull: readonly string[],
 ): Promise<{ column?: string; detail: string }[]> {
-	const at = [catalog, table.name.schema, table.name.table];
+	const { schema, table: spelled } = await spelledName(connection, catalog, table.name);
+	const at = [catalog, schema, spelled];
 	const where = "WHERE database_name = $1 AND schema_name = $2 AND table_name = $3";
 	const constraints = await rows(
 		connection,
@@ -121,12 +141,17 @@ export async function listConstraints(
 			lines.push({ ...column, detail: `NOT NULL of ${quoteIdentifier(names[0]!)}` });
 		}
 	}
-	for (const column of table.columns) {
-		if (column.default === null) continue;
-		const what = column.generated ? "generated column" : "DEFAULT";
+	const expressions = await rows(
+		connection,
+		`SELECT column_name, column_default FROM duckdb_columns() ${where}
+		 AND column_default IS NOT NULL ORDER BY column_index`,
+		at,
+	);
+	for (const [column, expression] of expressions as [string, string][]) {
+		const generated = table.columns.some((one) => one.name === column && one.generated);
 		lines.push({
-			column: column.name,
-			detail: `${what} ${column.default} of ${quoteIdentifier(column.name)}`,
+			column,
+			detail: `${generated ? "generated column" : "DEFAULT"} ${expression} of ${quoteIdentifier(column)}`,
 		});
 	}
 	const indexes = await rows(
@@ -162,19 +187,25 @@ export async function rows(
 }
 
 /** No function of the catalog tells a generated column from a default; the binder does. */
-async function isGenerated(
+async function generatedColumns(
 	connection: DuckDBConnection,
 	table: string,
-	column: string,
-): Promise<boolean> {
-	try {
-		const statement = await connection.prepare(
-			`INSERT INTO ${table} (${quoteIdentifier(column)}) SELECT NULL`,
-		);
-		statement.destroySync();
-		return false;
-	} catch (error) {
-		if (error instanceof Error && error.message.includes("generated column")) return true;
-		throw error;
-	}
+	columns: readonly string[],
+): Promise<string[]> {
+	const takesValues = async (some: readonly string[]) => {
+		try {
+			const statement = await connection.prepare(
+				`INSERT INTO ${table} (${some.map(quoteIdentifier).join(", ")}) SELECT ${some.map(() => "NULL").join(", ")}`,
+			);
+			statement.destroySync();
+			return true;
+		} catch (error) {
+			if (error instanceof Error && error.message.includes("generated column")) return false;
+			throw error;
+		}
+	};
+	if (await takesValues(columns)) return [];
+	const generated: string[] = [];
+	for (const column of columns) if (!(await takesValues([column]))) generated.push(column);
+	return generated;
 }
