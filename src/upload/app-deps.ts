@@ -2,6 +2,8 @@
 import type { ReceiptBook } from "../receipt/receipt-book.ts";
 import type { CompleteDeps } from "../stage/complete-upload.ts";
 import type { KeyStore } from "../tenant/key-store.ts";
+import type { Quotas } from "../tenant/quotas.ts";
+import type { RequestRate } from "../tenant/request-rate.ts";
 import type { Metrics } from "./metrics.ts";
 
 export interface AppDeps extends CompleteDeps {
@@ -15,6 +17,9 @@ export interface AppDeps extends CompleteDeps {
 	maxRequestBytes?: number | null;
 	/** Whether parts go straight to the store, where it can hand out URLs. */
 	directParts?: boolean;
+	/** Null: no limit. */
+	rate?: RequestRate | null;
+	quotas?: Quotas | null;
 	/** Null: the runtime keeps no counts, and `/metrics` isn't there. */
 	metrics?: Metrics | null;
 	/**

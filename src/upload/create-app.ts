@@ -8,6 +8,7 @@
 import { Hono } from "hono";
 import { asIngestError, IngestError } from "../errors.ts";
 import type { Principal } from "../tenant/key-store.ts";
+import { rateLimitHeaders } from "../tenant/request-rate.ts";
 import { errorAnswer } from "./answers.ts";
 import type { AppDeps } from "./app-deps.ts";
 import { authorise } from "./authorise.ts";
@@ -26,6 +27,8 @@ interface Progress {
 	principal: Principal | null;
 	outcome: string;
 	noted: { load_id?: string; table?: string };
+	/** For the answer, whatever it is. */
+	headers: Record<string, string>;
 }
 
 export function createApp(deps: AppDeps): Hono {
@@ -39,6 +42,7 @@ export function createApp(deps: AppDeps): Hono {
 			principal: null,
 			outcome: "ok",
 			noted: {},
+			headers: {},
 		};
 		const url = new URL(request.url);
 		const answer = await answerRequest(deps, request, url, c.env, progress).catch((error) =>
@@ -68,6 +72,7 @@ async function answerRequest(
 	progress.route = route;
 	const principal = await identify(deps, request, route);
 	progress.principal = principal;
+	await takeRequest(deps, principal, progress);
 	const log = deps.log.with({
 		request_id: progress.requestId,
 		...(principal === null ? {} : { tenant: principal.tenant, key_id: principal.keyId }),
@@ -88,7 +93,31 @@ async function answerRequest(
 		note: (fields) => Object.assign(progress.noted, fields),
 	};
 	const granted = await authorise(route, call, env);
-	return route.handler(call, granted);
+	if (!route.takes || principal === null) return route.handler(call, granted);
+	await deps.quotas?.assertRoom(principal.tenant, route.takes);
+	let answer: Response | null = null;
+	try {
+		answer = await route.handler(call, granted);
+		return answer;
+	} finally {
+		// 202: it goes on without us, and the loader tells when it is over.
+		if (route.takes === "load" && answer?.status !== 202) deps.quotas?.endLoad(principal.tenant);
+	}
+}
+
+/** `rate_limited`; the headers go on every answer. */
+async function takeRequest(
+	deps: AppDeps,
+	principal: Principal | null,
+	progress: Progress,
+): Promise<void> {
+	if (principal === null || !deps.rate) return;
+	const state = await deps.rate.take(principal.keyId);
+	progress.headers = rateLimitHeaders(state);
+	if (state.allowed) return;
+	throw new IngestError("rate_limited", `a key has ${state.limit} requests a minute here`, {
+		retryAfterSeconds: state.resetSeconds,
+	});
 }
 
 /** Null on open routes, and for `/metrics` without a key: its right looks at the peer. */
@@ -190,6 +219,7 @@ function withHeaders(
 ): Response {
 	const headers = new Headers(answer.headers);
 	headers.set("X-Request-Id", progress.requestId);
+	for (const [name, value] of Object.entries(progress.headers)) headers.set(name, value);
 	for (const [name, value] of securityHeaders(url, headers)) headers.set(name, value);
 	for (const [name, value] of corsHeaders(deps.corsOrigins ?? [], request, headers)) {
 		headers.set(name, value);

@@ -7,6 +7,7 @@ import type { z } from "zod";
 import type { LoadParameters, Receipt, TableName, UploadRequest } from "../flow.ts";
 import type { Log } from "../log.ts";
 import type { Principal } from "../tenant/key-store.ts";
+import type { Taking } from "../tenant/quotas.ts";
 import type { AppDeps } from "./app-deps.ts";
 
 /** What a handler gets of each right, checked. */
@@ -71,6 +72,8 @@ export interface Route<
 	id: string;
 	summary: string;
 	right: R;
+	/** What it uses up of the tenant's quotas. */
+	takes?: Taking;
 	/** Of right `load`: what the request asks for. */
 	target?(call: Call<z.output<Q>, BodyOf<B>>): LoadParameters;
 	query: Q;

@@ -11,6 +11,7 @@ export const completeUpload = defineRoute({
 	id: "completeUpload",
 	summary: "Load parts 1 to N",
 	right: "upload",
+	takes: "load",
 	query: noQuery,
 	body: completeFieldsSchema,
 	headers: { Prefer: "wait=N: seconds to wait for the receipt (RFC 7240)" },
@@ -31,6 +32,7 @@ export const completeUpload = defineRoute({
 			rows: body.rows ?? null,
 			repr_digest,
 		});
+		deps.quotas?.closeUpload(upload.tenant, upload.upload_id);
 		const waitMs = waitMsOf(call, preferences, false);
 		const headers = appliedPreferences(preferences);
 		return answerLoad(call, completion, waitMs, upload.upload_id, headers);

@@ -14,6 +14,7 @@ export const createUpload = defineRoute({
 	id: "createUpload",
 	summary: "Open an upload that takes its bytes in parts",
 	right: "load",
+	takes: "upload",
 	query: noQuery,
 	body: loadFieldsSchema,
 	headers: {

@@ -15,6 +15,7 @@ export const deleteUpload = defineRoute({
 	answers: { 204: { description: "No load comes of it, now or later", schema: null } },
 	async handler({ deps }, upload) {
 		await abortUpload(deps, upload.tenant, upload.upload_id);
+		deps.quotas?.closeUpload(upload.tenant, upload.upload_id);
 		return emptyAnswer();
 	},
 });

@@ -3,6 +3,7 @@ import { assertRoom, completeStaged } from "../../stage/complete-upload.ts";
 import { stageBody } from "../../stage/stage-body.ts";
 import { parseTableName } from "../../table-name.ts";
 import { answerLoad, appliedPreferences, waitMsOf } from "../answer-load.ts";
+import { countBytes } from "../count-bytes.ts";
 import { guardBody } from "../guard-body.ts";
 import { loadParametersOf, loadQuerySchema } from "../load-parameters.ts";
 import { newUploadOf } from "../new-upload.ts";
@@ -22,6 +23,7 @@ export const ingest = defineRoute({
 	id: "ingest",
 	summary: "Load Arrow bytes of any length in one request",
 	right: "load",
+	takes: "load",
 	query: loadQuerySchema,
 	body: arrowBody,
 	headers: {
@@ -63,7 +65,7 @@ export const ingest = defineRoute({
 			...(sha256 === null ? {} : { sha256 }),
 			signal: request.signal,
 		});
-		deps.metrics?.countBytes(call.principal!.tenant, staged.size);
+		countBytes(call, staged.size);
 		const completion = await completeStaged(deps, staged, { repr_digest });
 		const waitMs = waitMsOf(call, preferences, true);
 		const headers = appliedPreferences(preferences);

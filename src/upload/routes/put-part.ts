@@ -2,6 +2,7 @@
 import { IngestError } from "../../errors.ts";
 import { putPart as storePart } from "../../stage/put-part.ts";
 import { emptyAnswer } from "../answers.ts";
+import { countBytes } from "../count-bytes.ts";
 import { guardBody } from "../guard-body.ts";
 import { assertArrowType, readContentDigest, readContentEncoding } from "../read-headers.ts";
 import { arrowBody, defineRoute } from "../route.ts";
@@ -13,6 +14,7 @@ export const putPart = defineRoute({
 	id: "putPart",
 	summary: "Send part n, in any order, again if need be",
 	right: "upload",
+	takes: "bytes",
 	query: noQuery,
 	body: arrowBody,
 	headers: { "Content-Digest": "sha-256=:…: of the part (RFC 9530)" },
@@ -39,7 +41,7 @@ export const putPart = defineRoute({
 			...(sha256 === null ? {} : { sha256 }),
 			signal: request.signal,
 		});
-		deps.metrics?.countBytes(tenant, part.size);
+		countBytes(call, part.size);
 		return emptyAnswer();
 	},
 });

@@ -11,6 +11,7 @@ export const replayLoad = defineRoute({
 	id: "replayLoad",
 	summary: "Run a failed load again; of a committed one, its receipt",
 	right: "replay",
+	takes: "load",
 	query: noQuery,
 	body: noFields,
 	headers: { Prefer: "wait=N: seconds to wait for the receipt (RFC 7240)" },

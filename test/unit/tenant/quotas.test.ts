@@ -1,0 +1,132 @@
+import { expect, test } from "vitest";
+import type { Clock } from "../../../src/clock.ts";
+import { createMemoryStore } from "../../../src/stage/stores/memory-store.ts";
+import { createQuotas, type QuotaLimits } from "../../../src/tenant/quotas.ts";
+import { createRequestRate, rateLimitHeaders } from "../../../src/tenant/request-rate.ts";
+import { dayOf, type Usage, writeUsage } from "../../../src/tenant/usage.ts";
+
+const none: QuotaLimits = {
+	bytesPerDay: null,
+	rowsPerDay: null,
+	openUploads: null,
+	parallelLoads: null,
+};
+
+function setUp(limits: Partial<QuotaLimits>) {
+	let now = Date.UTC(2026, 10, 30, 12);
+	const clock: Clock = { now: () => now, sleep: () => Promise.resolve() };
+	const store = createMemoryStore({ now: () => now });
+	const quotas = () => createQuotas({ store, clock, limits: { ...none, ...limits } });
+	const publish = (usage: Partial<Usage>) =>
+		writeUsage(store, "acme", {
+			day: dayOf(now),
+			bytes: 0,
+			rows: 0,
+			loads_in_progress: 0,
+			open_uploads: 0,
+			written_at: new Date(now).toISOString(),
+			...usage,
+		});
+	return { quotas, publish, pass: (ms: number) => (now += ms) };
+}
+
+const outcome = (work: Promise<void>) =>
+	work.then(
+		() => "fine",
+		(error) => `${error.code} ${error.retryAfterSeconds}`,
+	);
+
+test("without limits everything passes and nothing counted is a limit of 0", async () => {
+	const { quotas } = setUp({});
+	expect(await outcome(quotas().assertRoom("acme", "load"))).toBe("fine");
+});
+
+test("bytes and rows of today count until midnight in UTC", async () => {
+	const { quotas, publish, pass } = setUp({ bytesPerDay: 100, rowsPerDay: 10 });
+	await publish({ bytes: 99, rows: 9 });
+	const one = quotas();
+	expect(await outcome(one.assertRoom("acme", "bytes"))).toBe("fine");
+	one.addBytes("acme", 1);
+	expect(await outcome(one.assertRoom("acme", "bytes"))).toBe("quota_exceeded 43200");
+	expect(await outcome(one.assertRoom("other", "bytes"))).toBe("fine");
+	await publish({ rows: 10 });
+	expect(await outcome(quotas().assertRoom("acme", "load"))).toBe("quota_exceeded 43200");
+	pass(12 * 3_600_000);
+	expect(await outcome(quotas().assertRoom("acme", "load"))).toBe("fine");
+});
+
+test("loads in parallel: what was let through counts until it ends or the loader tells", async () => {
+	const { quotas, publish, pass } = setUp({ parallelLoads: 2 });
+	await publish({ loads_in_progress: 1 });
+	const one = quotas();
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("quota_exceeded 5");
+	one.endLoad("acme");
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
+	pass(30_000);
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("quota_exceeded 5");
+	await publish({ loads_in_progress: 0 });
+	pass(30_000);
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
+});
+
+test("open uploads: closing one makes room, once", async () => {
+	const { quotas } = setUp({ openUploads: 2 });
+	const one = quotas();
+	await one.assertRoom("acme", "upload");
+	await one.assertRoom("acme", "upload");
+	expect(await outcome(one.assertRoom("acme", "upload"))).toBe("quota_exceeded 5");
+	one.closeUpload("acme", "a");
+	one.closeUpload("acme", "a");
+	expect(await outcome(one.assertRoom("acme", "upload"))).toBe("fine");
+	expect(await outcome(one.assertRoom("acme", "upload"))).toBe("quota_exceeded 5");
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
+});
+
+test("two processes overshoot by what both let through within the cache's time, and no more", async () => {
+	const { quotas, publish, pass } = setUp({ parallelLoads: 3 });
+	const processes = [quotas(), quotas()];
+	let passed = 0;
+	const round = async () => {
+		for (const process of processes) {
+			for (let at = 0; at < 5; at++) {
+				if ((await outcome(process.assertRoom("acme", "load"))) === "fine") passed++;
+			}
+		}
+	};
+	await round();
+	expect(passed).toBe(6);
+	await publish({ loads_in_progress: passed });
+	pass(30_000);
+	await round();
+	expect(passed).toBe(6);
+});
+
+test("a loader that writes nothing any more blocks nobody for ever", async () => {
+	const { quotas, pass } = setUp({ parallelLoads: 1 });
+	const one = quotas();
+	await one.assertRoom("acme", "load");
+	pass(599_000);
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("quota_exceeded 5");
+	pass(31_000);
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
+});
+
+test("a minute's requests are counted by key, and the headers tell what is left", async () => {
+	let now = 0;
+	const rate = createRequestRate({
+		perMinute: 2,
+		clock: { now: () => now, sleep: () => Promise.resolve() },
+	});
+	expect(await rate.take("a")).toMatchObject({ allowed: true, remaining: 1, resetSeconds: 60 });
+	now = 30_500;
+	const last = await rate.take("a");
+	expect(rateLimitHeaders(last)).toEqual({
+		"RateLimit-Policy": '"requests";q=2;w=60',
+		RateLimit: '"requests";r=0;t=30',
+	});
+	expect(await rate.take("a")).toMatchObject({ allowed: false, remaining: 0 });
+	expect(await rate.take("b")).toMatchObject({ allowed: true });
+	now = 60_000;
+	expect(await rate.take("a")).toMatchObject({ allowed: true, remaining: 1 });
+});
