@@ -88,6 +88,10 @@ export async function runReplayLoop(
 			letGo();
 			return;
 		}
+		if (stop.aborted) {
+			await end(begun, delivery, { kind: "again", delayMs: 0, sameAttempt: true });
+			return;
+		}
 		const lane = lanes.get(job.tenant) ?? {
 			tenant: job.tenant,
 			waiting: [],

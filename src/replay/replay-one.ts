@@ -23,6 +23,7 @@ import { isFinal } from "../receipt/receipt-book.ts";
 import { isTombstone, readManifest, removeUpload } from "../stage/stage-upload.ts";
 import { formatTableName } from "../table-name.ts";
 import { problemOf } from "../upload/problem-json.ts";
+import { assertCounts } from "./assert-counts.ts";
 import { type CompareDeps, compareContent } from "./compare-content.ts";
 import { type Lease, takeLease } from "./lease.ts";
 import { loadReceipt } from "./load-receipt.ts";
@@ -184,21 +185,6 @@ async function openJob(deps: ReplayDeps, load: BegunLoad, signal: AbortSignal): 
 				endedAt: deps.clock.now(),
 			}),
 	};
-}
-
-function assertCounts(manifest: Manifest, counts: StreamedCounts): void {
-	if (manifest.repr_digest !== null && manifest.repr_digest !== counts.repr_digest) {
-		throw new IngestError(
-			"digest_mismatch",
-			`the caller says the Arrow bytes are ${manifest.repr_digest}, they are ${counts.repr_digest}`,
-		);
-	}
-	if (manifest.rows !== null && manifest.rows !== counts.rows_streamed) {
-		throw new IngestError(
-			"row_count_mismatch",
-			`the caller says there are ${manifest.rows} rows, there are ${counts.rows_streamed}`,
-		);
-	}
 }
 
 /** The receipt is durable before the outcome is `done`. */
