@@ -68,7 +68,8 @@ export function ints(width: number, values: readonly (number | bigint)[]): Uint8
 }
 
 const encoder = new TextEncoder();
-const isNothing = (value: unknown) => value === null || value === undefined;
+const isNothing = (value: unknown): value is null | undefined =>
+	value === null || value === undefined;
 
 /** Null values become nulls. Struct values are objects, map values lists of [key, value], union values `{ member, value }`. */
 export function arrayOf(of: Field, values: readonly unknown[]): ArrayData {
@@ -84,7 +85,7 @@ export function arrayOf(of: Field, values: readonly unknown[]): ArrayData {
 		dictionary: null,
 	});
 	if (of.dictionary) {
-		const distinct = [...new Set(values.filter((value) => !isNothing(value)))];
+		const distinct: unknown[] = [...new Set(values.filter((value) => !isNothing(value)))];
 		const indices = values.map((value) => Math.max(0, distinct.indexOf(value)));
 		const encoded = array([ints(of.dictionary.indexType.bits / 8, indices)]);
 		return { ...encoded, dictionary: arrayOf({ ...of, dictionary: null }, distinct) };
