@@ -38,13 +38,9 @@ export function readSchema(schema: FlatSchema, version: number, limits: Limits):
 	}
 	checkLimit(columns, limits.maxColumns, "columns");
 	const budget = { fields: limits.maxColumns * fieldsPerColumn, limits };
-	const fields: Field[] = [];
-	for (let i = 0; i < columns; i++) {
-		fields.push(readField(schema.fields(i)!, null, 1, budget));
-	}
-	refuseCollisions(fields, null);
+	const sent = Array.from({ length: columns }, (_, i) => schema.fields(i)!);
 	return {
-		fields,
+		fields: readFields(sent, null, 1, budget),
 		metadata: readMetadata(schema),
 		bigEndian: schema.endianness() === 1,
 	};
@@ -65,14 +61,31 @@ interface Budget {
 	limits: Limits;
 }
 
+interface Parent {
+	path: string;
+	type: ArrowType;
+}
+
+/** Siblings: all names first, then each field with what is below it. */
+function readFields(
+	fields: FlatField[],
+	parent: Parent | null,
+	depth: number,
+	budget: Budget,
+): Field[] {
+	const named = parent === null || parent.type.kind === "struct" || parent.type.kind === "union";
+	const names = fields.map((field) => readName(field, parent?.path ?? null, named));
+	if (named) refuseCollisions(names, parent?.path ?? null);
+	return fields.map((field, i) => readField(field, names[i]!, parent, depth, budget));
+}
+
 function readField(
 	field: FlatField,
-	parent: { path: string; type: ArrowType } | null,
+	name: string,
+	parent: Parent | null,
 	depth: number,
 	budget: Budget,
 ): Field {
-	const named = parent === null || parent.type.kind === "struct" || parent.type.kind === "union";
-	const name = readName(field, parent?.path ?? null, named);
 	const path = pathOf(parent, name);
 	if (depth > budget.limits.maxNesting) {
 		throw new IngestError(
@@ -85,10 +98,8 @@ function readField(
 		checkLimit(Number.POSITIVE_INFINITY, budget.limits.maxColumns * fieldsPerColumn, "fields");
 	}
 	const type = readType(field, path);
-	const children: Field[] = [];
-	for (let i = 0; i < field.childrenLength(); i++) {
-		children.push(readField(field.children(i)!, { path, type }, depth + 1, budget));
-	}
+	const below = Array.from({ length: field.childrenLength() }, (_, i) => field.children(i)!);
+	const children = readFields(below, { path, type }, depth + 1, budget);
 	checkChildren(type, children, path);
 	return {
 		name,
@@ -100,7 +111,7 @@ function readField(
 	};
 }
 
-function pathOf(parent: { path: string; type: ArrowType } | null, name: string): string {
+function pathOf(parent: Parent | null, name: string): string {
 	if (parent === null) return name;
 	if (parent.type.kind === "struct" || parent.type.kind === "union")
 		return `${parent.path}.${name}`;
@@ -133,15 +144,12 @@ function checkChildren(type: ArrowType, children: Field[], path: string): void {
 	}
 	if (type.kind === "map") checkMapEntries(children[0]!, path);
 	if (type.kind === "run_end_encoded") checkRunEnds(children[0]!, path);
-	if (expected === null) {
-		if (children.length === 0) {
-			throw new IngestError(
-				"unsupported_type",
-				`column ${path}: DuckDB has no ${type.kind} without members`,
-				{ column: path, arrow_type: type.kind },
-			);
-		}
-		refuseCollisions(children, path);
+	if (expected === null && children.length === 0) {
+		throw new IngestError(
+			"unsupported_type",
+			`column ${path}: DuckDB has no ${type.kind} without members`,
+			{ column: path, arrow_type: type.kind },
+		);
 	}
 }
 
@@ -178,9 +186,9 @@ function checkRunEnds(runEnds: Field, path: string): void {
 }
 
 /** DuckDB compares names ASCII-case-insensitively. */
-function refuseCollisions(fields: Field[], path: string | null): void {
+function refuseCollisions(names: string[], path: string | null): void {
 	const seen = new Map<string, string>();
-	for (const { name } of fields) {
+	for (const name of names) {
 		const folded = name.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 		const before = seen.get(folded);
 		if (before !== undefined) {
