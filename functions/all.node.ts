@@ -26,6 +26,7 @@ import { superviseLoader } from "../src/replay/supervise-loader.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
 import { sendJob } from "../src/stage/request-replay.ts";
 import { createKeyStore } from "../src/tenant/key-store.ts";
+import { limitsOfTenants } from "../src/tenant/limits-of-tenants.ts";
 import { createMemoryQueue } from "../src/trigger/queues/memory-queue.ts";
 import { sweep } from "../src/trigger/sweep.ts";
 import { createApp } from "../src/upload/create-app.ts";
@@ -33,6 +34,7 @@ import { createMetrics } from "../src/upload/metrics.ts";
 import {
 	isLoopbackPeer,
 	maxHeadersCount,
+	rawHeadersOf,
 	serverOptions,
 } from "../src/upload/node-server-options.ts";
 import { openStore } from "./open-store.node.ts";
@@ -128,7 +130,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 		maxRequestBytes: config.maxRequestBytes,
 		metrics,
 		isLoopbackPeer: config.behindProxy ? () => false : isLoopbackPeer,
+		rawHeaders: rawHeadersOf,
 		corsOrigins: config.corsOrigins,
+		...limitsOfTenants(config, store, clock),
 		async checkReady() {
 			if (!loader.isReady()) throw new Error("the loader is not ready");
 			await store.head("uploads/ready");

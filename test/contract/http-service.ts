@@ -14,6 +14,8 @@ export interface HttpService {
 	/** Whether a request without Prefer waits until its load is final. */
 	canWait: boolean;
 	hasMetrics: boolean;
+	/** The suite runs on the service's own machine, which may read `/metrics` without a key. */
+	openMetrics: boolean;
 	corsOrigin: string;
 	stop(): Promise<void>;
 }

@@ -90,6 +90,7 @@ export async function startMemoryService(
 		limits: deps.limits,
 		canWait: deps.canWait,
 		hasMetrics: true,
+		openMetrics: false,
 		corsOrigin: "https://app.example.com",
 		store,
 		deps,

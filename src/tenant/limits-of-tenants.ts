@@ -1,0 +1,21 @@
+/** What the configuration limits, as the app takes it; what it doesn't is null and costs nothing. */
+import type { Clock } from "../clock.ts";
+import type { ObjectStore } from "../stage/object-store.ts";
+import { createQuotas, type QuotaLimits, type Quotas } from "./quotas.ts";
+import { createRequestRate, type RequestRate } from "./request-rate.ts";
+
+export function limitsOfTenants(
+	config: { quotas: QuotaLimits & { requestsPerMinute: number | null } },
+	store: ObjectStore,
+	clock: Clock,
+): { rate: RequestRate | null; quotas: Quotas | null } {
+	const { requestsPerMinute, ...limits } = config.quotas;
+	const limited = Object.values(limits).some((limit) => limit !== null);
+	return {
+		rate:
+			requestsPerMinute === null
+				? null
+				: createRequestRate({ perMinute: requestsPerMinute, clock }),
+		quotas: limited ? createQuotas({ store, clock, limits }) : null,
+	};
+}
