@@ -1,0 +1,142 @@
+import { describe, expect, it } from "vitest";
+import { rebatch } from "../../../src/arrow/rebatch.ts";
+import { sliceArray } from "../../../src/arrow/slice-array.ts";
+import type { CheckedBatch, Field } from "../../../src/arrow/types.ts";
+import { arrayOf, field, int, plainCodecs, valuesOf } from "./support/arrays.ts";
+
+const n = field("n", int(32));
+const s = field("s", { kind: "utf8" });
+const entries = field(
+	"entries",
+	{ kind: "struct" },
+	{ nullable: false, children: [field("key", { kind: "utf8" }), n] },
+);
+
+/** One of each kind that the engine's form has. */
+const kinds: [Field, (i: number) => unknown][] = [
+	[n, (i) => i],
+	[s, (i) => `text ${i}`],
+	[field("b", { kind: "bool" }), (i) => i % 3 === 0],
+	[field("d", { kind: "decimal", bits: 128, precision: 15, scale: 2 }), (i) => BigInt(i) * -7n],
+	[field("l", { kind: "large_utf8" }), (i) => "x".repeat(i % 20)],
+	[field("v", { kind: "utf8_view" }), (i) => `view ${"y".repeat(i % 20)} ${i}`],
+	[field("f", { kind: "fixed_size_binary", byteWidth: 3 }), (i) => Uint8Array.of(i, i >> 8, 7)],
+	[field("list", { kind: "list" }, { children: [s] }), (i) => [`a${i}`, null].slice(0, i % 3)],
+	[field("large", { kind: "large_list" }, { children: [n] }), (i) => Array(i % 4).fill(i)],
+	[
+		field("map", { kind: "map", keysSorted: false }, { children: [entries] }),
+		(i) => [[`k${i}`, i]],
+	],
+	[
+		field(
+			"fixed",
+			{ kind: "fixed_size_list", size: 3 },
+			{ children: [field("x", { kind: "bool" })] },
+		),
+		(i) => [true, null, i % 2 === 0],
+	],
+	[
+		field("struct", { kind: "struct" }, { children: [n, s] }),
+		(i) => ({ n: i, s: i % 2 ? null : `s${i}` }),
+	],
+	[
+		field("union", { kind: "union", mode: "sparse", typeIds: [0, 1] }, { children: [n, s] }),
+		(i) => ({ member: i % 2, value: i % 2 ? `u${i}` : i }),
+	],
+	[field("none", { kind: "null" }), () => null],
+];
+const fields = kinds.map(([of]) => of);
+
+function batchOf(from: number, length: number): CheckedBatch {
+	const columns = kinds.map(([of, make]) =>
+		arrayOf(
+			of,
+			Array.from({ length }, (_, k) =>
+				(from + k) % 5 === 4 && of.type.kind !== "union" ? null : make(from + k),
+			),
+		),
+	);
+	return { length, columns } as unknown as CheckedBatch;
+}
+
+async function through(sizes: readonly number[], options: Parameters<typeof rebatch>[3]) {
+	async function* batches() {
+		let from = 0;
+		for (const size of sizes) {
+			yield batchOf(from, size);
+			from += size;
+		}
+	}
+	const result: CheckedBatch[] = [];
+	for await (const batch of rebatch(fields, batches(), plainCodecs, options)) result.push(batch);
+	return result;
+}
+
+const rowsOf = (batches: readonly CheckedBatch[]) =>
+	fields.map((of, i) => batches.flatMap((batch) => valuesOf(of, batch.columns[i]!)));
+
+describe("rebatch", () => {
+	it("joins small batches, keeps their order, and loses empty ones", async () => {
+		const batches = await through([3, 0, 5, 1, 9, 0, 40, 2], { minRows: 10, maxRows: 50 });
+		expect(batches.map(({ length }) => length)).toEqual([18, 40, 2]);
+		expect(rowsOf(batches)).toEqual(rowsOf([batchOf(0, 60)]));
+	});
+
+	it("cuts big batches at whole vectors, in pieces of one size, without a copy", async () => {
+		const batches = await through([10_000], { minRows: 10, maxRows: 6_000 });
+		expect(batches.map(({ length }) => length)).toEqual([4_096, 4_096, 1_808]);
+		expect(rowsOf(batches)).toEqual(rowsOf([batchOf(0, 10_000)]));
+		const [first, second] = batches.map(({ columns }) => columns[0]!.buffers[1]!);
+		expect(second!.buffer).toBe(first!.buffer);
+	});
+
+	it("gives batches of a good size through as they are", async () => {
+		const sent = batchOf(0, 20);
+		async function* one() {
+			yield sent;
+		}
+		for await (const batch of rebatch(fields, one(), plainCodecs, { minRows: 10, maxRows: 50 }))
+			expect(batch).toBe(sent);
+	});
+
+	it("joins no more than fits: by rows and by bytes", async () => {
+		const byRows = await through([9, 9, 9, 9, 9, 9, 9], { minRows: 30, maxRows: 35 });
+		expect(byRows.map(({ length }) => length)).toEqual([27, 27, 9]);
+		const byBytes = await through(Array(20).fill(9), {
+			minRows: 10_000,
+			maxRows: 10_000,
+			maxBytes: 20_000,
+		});
+		expect(byBytes.length).toBeGreaterThan(1);
+		expect(rowsOf(byBytes)).toEqual(rowsOf([batchOf(0, 180)]));
+	});
+
+	it("loses no row at any mix of sizes", async () => {
+		const sizes = [1, 2_047, 2_048, 2_049, 0, 7, 8, 9, 4_095, 1];
+		const total = sizes.reduce((sum, size) => sum + size, 0);
+		const batches = await through(sizes, { minRows: 100, maxRows: 2_048 });
+		expect(rowsOf(batches)).toEqual(rowsOf([batchOf(0, total)]));
+		expect(Math.max(...batches.map(({ length }) => length))).toBeLessThanOrEqual(2_148);
+	});
+});
+
+describe("slices", () => {
+	it("of every kind hold the rows between, with exact null counts", () => {
+		const whole = batchOf(0, 100);
+		for (const [from, length] of [
+			[0, 5],
+			[8, 8],
+			[16, 33],
+			[96, 4],
+			[40, 0],
+		] as const) {
+			fields.forEach((of, i) => {
+				const slice = sliceArray(of, whole.columns[i]!, from, length);
+				const values = valuesOf(of, slice);
+				expect(values).toEqual(valuesOf(of, whole.columns[i]!).slice(from, from + length));
+				if (of.type.kind !== "union")
+					expect(slice.nullCount).toBe(values.filter((value) => value === null).length);
+			});
+		}
+	});
+});
