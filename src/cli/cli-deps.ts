@@ -31,8 +31,10 @@ export interface CliDeps {
 }
 
 export interface LoadFilesRequest {
-	/** Paths, or `-` for standard input, as given. */
-	files: readonly string[];
+	/** In order; `size` null: bytes that come by, from `open`. */
+	files: readonly { path: string; size: number | null }[];
+	/** Standard input, or a pipe by its path. */
+	open(path: string): AsyncIterable<Uint8Array>;
 	/** The DuckDB file; made if it isn't there. */
 	dbPath: string;
 	parameters: LoadParameters;

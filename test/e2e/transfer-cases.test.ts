@@ -123,7 +123,9 @@ describe("parts", () => {
 		const path = await createUpload("twice");
 		const bytes = stream(1, 2, 3);
 		const cut = [bytes.slice(0, 100), bytes.slice(100)] as const;
-		await call(world, "PUT", `${path}/parts/1`, { body: "something else" });
+		await call(world, "PUT", `${path}/parts/1`, {
+			body: new TextEncoder().encode("something else"),
+		});
 		for (let time = 0; time < 2; time++) {
 			expect((await call(world, "PUT", `${path}/parts/1`, { body: cut[0] })).status).toBe(204);
 			expect((await call(world, "PUT", `${path}/parts/2`, { body: cut[1] })).status).toBe(204);
@@ -139,7 +141,7 @@ describe("parts", () => {
 
 	it("beyond the limit are refused when they are sent, and those missing when it is completed", async () => {
 		const path = await createUpload("limits");
-		const over = await call(world, "PUT", `${path}/parts/10001`, { body: "x" });
+		const over = await call(world, "PUT", `${path}/parts/10001`, { body: new Uint8Array(1) });
 		expect([over.status, over.json.code]).toEqual([400, "bad_request"]);
 		await call(world, "PUT", `${path}/parts/2`, { body: stream(1) });
 		const missing = await complete(path, 3);

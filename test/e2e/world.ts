@@ -182,7 +182,11 @@ export async function call(
 ): Promise<{ status: number; headers: Headers; json: Json }> {
 	const response = await fetch(world.url + path, {
 		method,
-		headers: { Authorization: `Bearer ${world.key}`, ...options.headers },
+		headers: {
+			Authorization: `Bearer ${world.key}`,
+			...(typeof options.body === "string" ? { "Content-Type": "application/json" } : {}),
+			...options.headers,
+		},
 		body: (options.body as Uint8Array<ArrayBuffer> | string | undefined) ?? null,
 	});
 	const text = await response.text();

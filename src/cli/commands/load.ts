@@ -1,6 +1,7 @@
 /** `duckdock load FILE… --db PATH --table T`: files straight into a DuckDB file, no server. */
+import { createReadStream } from "node:fs";
 import type { Command } from "commander";
-import { parseTableName } from "../../table-name.ts";
+import { assertWritable, parseTableName } from "../../table-name.ts";
 import { addLoadOptions, type CommandContext, defineCommand, type LoadFlags } from "../command.ts";
 import { findFiles } from "../input-files.ts";
 import { receiptText } from "../print.ts";
@@ -29,6 +30,7 @@ export function loadCommand({ deps, outcome }: CommandContext): Command {
 				rows: flags.rows ?? null,
 				idempotency_key: flags.idempotencyKey ?? null,
 			};
+			assertWritable(parameters.table);
 			const files = await findFiles(paths);
 			const progress = createProgress({
 				stderr: deps.stderr,
@@ -39,7 +41,8 @@ export function loadCommand({ deps, outcome }: CommandContext): Command {
 			});
 			try {
 				const receipt = await deps.loadFiles({
-					files: files.map((file) => file.path),
+					files,
+					open: (path) => (path === "-" ? deps.stdin : createReadStream(path)),
 					dbPath: flags.db,
 					parameters,
 					signal: deps.signal,

@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { runProcess } from "./world.ts";
+
+describe("npm run demo", () => {
+	it("prints a committed receipt and the rows of a query, in under a minute", async () => {
+		const started = Date.now();
+		const ran = await runProcess("npm", ["run", "demo"]);
+		expect(ran.code, ran.stderr).toBe(0);
+		const documents = ran.stdout
+			.split("\n")
+			.filter((line) => line.startsWith("{"))
+			.map((line) => JSON.parse(line));
+		const [receipt, ...rows] = documents;
+		expect(receipt).toMatchObject({
+			status: "committed",
+			table: "main.sales",
+			rows_inserted: 9_994,
+			tenant: "demo",
+		});
+		expect(receipt.parts).toBeGreaterThanOrEqual(3);
+		expect(rows.map((row) => row.Category).sort()).toEqual([
+			"Furniture",
+			"Office Supplies",
+			"Technology",
+		]);
+		expect(rows.reduce((sum, row) => sum + row.orders, 0)).toBe(9_994);
+		expect(Date.now() - started).toBeLessThan(60_000);
+	});
+});
