@@ -62,7 +62,8 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 	}
 
 	return {
-		name: manifest.upload_id,
+		// Not its id: the same bytes have the same warnings, however they came.
+		name: "the upload",
 
 		async *stream(signal) {
 			let next = parts.length > 0 ? open(parts[0]!) : null;

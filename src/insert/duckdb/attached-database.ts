@@ -149,7 +149,7 @@ function stillLocked(target: TenantTarget, waitedMs: number, error: unknown): In
 	return new IngestError(
 		"target_unavailable",
 		`the database file of tenant ${target.tenant} is held by another program${holder ? ` ${holder}` : ""}; waited ${waitedMs / 1000} s`,
-		{ cause: error ?? undefined },
+		{ cause: error ?? undefined, extra: { reason: "locked" } },
 	);
 }
 
