@@ -17,13 +17,13 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { type ServerType, serve } from "@hono/node-server";
 import { systemClock } from "../src/clock.ts";
-import type { Config, StoreConfig } from "../src/config.ts";
-import type { Limits } from "../src/limits.ts";
-import type { Log, LogLevel } from "../src/log.ts";
+import type { Config } from "../src/config.ts";
+import type { Log } from "../src/log.ts";
 import { createStoreReceiptBook } from "../src/receipt/store-receipt-book.ts";
 import { nodeCodecs } from "../src/replay/node-codecs.ts";
 import { superviseLoader } from "../src/replay/supervise-loader.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
+import type { ObjectStore } from "../src/stage/object-store.ts";
 import { sendJob } from "../src/stage/request-replay.ts";
 import { createKeyStore } from "../src/tenant/key-store.ts";
 import { limitsOfTenants } from "../src/tenant/limits-of-tenants.ts";
@@ -38,6 +38,7 @@ import {
 	serverOptions,
 } from "../src/upload/node-server-options.ts";
 import { openStore } from "./open-store.node.ts";
+import type { LoaderConfig } from "./run-loader.node.ts";
 
 export interface ServiceOptions {
 	log: Log;
@@ -47,6 +48,8 @@ export interface ServiceOptions {
 	queueCapacity?: number;
 	/** The loader's module; tests hand in one that dies at will. */
 	loaderModule?: string;
+	/** The store as opened, or something around it. */
+	aroundStore?: (store: ObjectStore) => ObjectStore;
 	/** Between two sweeps, at least. */
 	sweepEveryMs?: number;
 	keepCommittedMs?: number;
@@ -59,20 +62,6 @@ export interface Service {
 	close(): Promise<void>;
 }
 
-/** What the loader's child process is told; secrets stay in the environment. */
-export interface LoaderConfig {
-	store: StoreConfig;
-	fsync: boolean;
-	target: string;
-	singleTenant: string | null;
-	memoryLimit?: string;
-	threads?: number;
-	copyArrow: boolean;
-	limits: Limits;
-	logLevel: LogLevel;
-	share: boolean;
-}
-
 const clock = systemClock;
 const defaultSweepEveryMs = 60_000;
 /** Requests that still stage a body when the service is told to stop. */
@@ -80,7 +69,8 @@ const closeWaitMs = 10_000;
 
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
 	const { log } = options;
-	const store = await openStore(config.store, config);
+	const { aroundStore = (store) => store } = options;
+	const store = aroundStore(await openStore(config.store, config));
 	const keysStore = config.keysStore === null ? store : await openStore(config.keysStore, config);
 	const newId = createIdMaker(clock);
 	const queue = createMemoryQueue({ clock, capacity: options.queueCapacity ?? 2_000 });
@@ -195,7 +185,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 	};
 }
 
-function forkLoader(config: Config, options: ServiceOptions) {
+export function forkLoader(
+	config: Config,
+	options: Pick<ServiceOptions, "loaderModule" | "share">,
+) {
 	const { memoryLimit, threads } = config.engine;
 	const loaderConfig: LoaderConfig = {
 		store: config.store,

@@ -1,0 +1,104 @@
+/**
+ * The loader's process: jobs in over IPC, rows into DuckDB, receipts into the store.
+ *
+ * SIGTERM and a `drain` let what runs end. When the parent is gone it leaves at
+ * once: a transaction that is open then is rolled back, and its upload is found by
+ * the next service's sweep.
+ */
+import process from "node:process";
+import { systemClock } from "../src/clock.ts";
+import type { StoreConfig } from "../src/config.ts";
+import type { BatchSink } from "../src/insert/batch-sink.ts";
+import { createDuckdbSink } from "../src/insert/duckdb/duckdb-sink.ts";
+import type { Limits } from "../src/limits.ts";
+import { createLog, type LogLevel } from "../src/log.ts";
+import { createStoreReceiptBook } from "../src/receipt/store-receipt-book.ts";
+import { createLoaderSide, type FromLoader, type ToLoader } from "../src/replay/loader-link.ts";
+import { nodeCodecs } from "../src/replay/node-codecs.ts";
+import { createStagedReader } from "../src/replay/open-reader.ts";
+import { runReplayLoop } from "../src/replay/replay-loop.ts";
+import { createIdMaker } from "../src/stage/new-id.ts";
+import type { ObjectStore } from "../src/stage/object-store.ts";
+import type { ReplayQueue } from "../src/trigger/replay-queue.ts";
+import { openStore } from "./open-store.node.ts";
+
+/** What the parent says at the start; secrets stay in the environment. */
+export interface LoaderConfig {
+	store: StoreConfig;
+	fsync: boolean;
+	target: string;
+	singleTenant: string | null;
+	memoryLimit?: string;
+	threads?: number;
+	copyArrow: boolean;
+	limits: Limits;
+	logLevel: LogLevel;
+	/** Small loads that wait together share a transaction. */
+	share: boolean;
+}
+
+/** The drivers as constructed here, or something around them. */
+export interface LoaderDrivers {
+	store: ObjectStore;
+	sink: BatchSink;
+	queue: ReplayQueue;
+}
+
+export async function runLoader(
+	config: LoaderConfig,
+	around: (drivers: LoaderDrivers) => LoaderDrivers = (drivers) => drivers,
+): Promise<void> {
+	const log = createLog(config.logLevel, (line) => process.stderr.write(`${line}\n`), {
+		process: "loader",
+	});
+	const clock = systemClock;
+	const stop = new AbortController();
+
+	const jobs = createLoaderSide((message: FromLoader) => {
+		if (process.connected) process.send?.(message);
+	});
+	process.on("message", (message: ToLoader) => {
+		if (message.type === "load") jobs.take(message);
+		else stop.abort();
+	});
+	process.on("disconnect", () => {
+		if (!stop.signal.aborted) process.exit(1);
+	});
+	// A terminal's Ctrl-C reaches us too; the parent says when to go.
+	process.on("SIGINT", () => {});
+	process.on("SIGTERM", () => stop.abort());
+
+	const { store, sink, queue } = around({
+		store: await openStore(config.store, config),
+		sink: createDuckdbSink({
+			target: config.target,
+			singleTenant: config.singleTenant,
+			memoryLimit: config.memoryLimit,
+			threads: config.threads,
+			copyArrow: config.copyArrow,
+			threadPoolSize: Number(process.env.UV_THREADPOOL_SIZE ?? 4),
+			clock,
+			log,
+		}),
+		queue: jobs,
+	});
+	process.send?.({ type: "ready" } satisfies FromLoader);
+	await runReplayLoop(
+		{
+			store,
+			sink,
+			clock,
+			log,
+			receipts: createStoreReceiptBook({ store, clock }),
+			newId: createIdMaker(clock),
+			createSha256: nodeCodecs.createSha256,
+			...createStagedReader(config.limits),
+		},
+		queue,
+		stop.signal,
+		config.share ? {} : { maxShared: 1 },
+	);
+	await sink.close();
+	process.disconnect?.();
+	process.exit(0);
+}
