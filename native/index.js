@@ -9,10 +9,10 @@ import process from "node:process";
 
 const require = createRequire(import.meta.url);
 
-/** @returns {any} the functions of src/addon.cc */
+/** @returns {any} the functions of src/addon.cc; DUCKDB_ARROW_SCAN_ADDON names another build, such as one with sanitizers. */
 function loadBinding() {
 	try {
-		return require("./build/duckdb-arrow-scan.node");
+		return require(process.env.DUCKDB_ARROW_SCAN_ADDON ?? "./build/duckdb-arrow-scan.node");
 	} catch (cause) {
 		throw new Error(
 			"The addon duckdb-arrow-scan can't be loaded: " +

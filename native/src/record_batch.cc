@@ -151,6 +151,10 @@ class BatchBuilder {
   const uint8_t* Place(const Bytes& bytes, int64_t alignment) {
     if (bytes.size == 0) return kEmptyBuffer;
     if (copy_) {
+#ifdef ARROW_SCAN_EXACT_COPIES
+      // For memory checkers: a buffer's end is the end of its memory.
+      copy_to_ = (batch_->copies_.emplace_back(new uint8_t[static_cast<size_t>(bytes.size)]), batch_->copies_.back().get());
+#endif
       uint8_t* target = copy_to_;
       copy_to_ += RoundUp(static_cast<uint64_t>(bytes.size));
       std::memcpy(target, bytes.data, static_cast<size_t>(bytes.size));
