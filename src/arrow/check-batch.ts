@@ -19,7 +19,7 @@ import type { Limits } from "../limits.ts";
 import { bitmapBytes, countNulls, isValid } from "./bitmap.ts";
 import { needBuffer, needShape } from "./buffer-views.ts";
 import { decimalCheck } from "./check-decimals.ts";
-import { checkIndices, indexView, indices64 } from "./check-dictionary.ts";
+import { checkIndices } from "./check-dictionary.ts";
 import {
 	checkFixedSizeLists,
 	checkOffsetLists,
@@ -28,7 +28,7 @@ import {
 	validityOf,
 } from "./check-lists.ts";
 import { mapKeysCheck } from "./check-map-keys.ts";
-import { hiddenRow, type Place, refuseArray, refuseElement, unknownRow } from "./check-place.ts";
+import { hiddenRow, type Place, refuseArray, unknownRow } from "./check-place.ts";
 import { checkRunEnds } from "./check-run-ends.ts";
 import { checkStrings } from "./check-strings.ts";
 import { temporalCheck } from "./check-temporal.ts";
@@ -102,8 +102,6 @@ function compileCheck(field: Field, context: Context, depth: number, path: strin
 		if (hasValidity) checkValidity(array, place, context.codecs);
 		values(array, place);
 		extension?.(array, place);
-		if (!field.nullable && array.nullCount > 0 && field.type.kind !== "null")
-			refuseNulls(array, place);
 	};
 }
 
@@ -132,13 +130,6 @@ function checkValidity(array: ArrayData, place: Place, codecs: Codecs): void {
 		);
 	}
 	array.nullCount = nulls;
-}
-
-function refuseNulls(array: ArrayData, place: Place): void {
-	for (let i = 0; i < array.length; i++) {
-		if (isValid(array.buffers[0]!, i) || place.rowOf(i) === hiddenRow) continue;
-		refuseElement(place, i, "invalid_arrow", "a null in a field that is not nullable");
-	}
 }
 
 function valuesCheck(field: Field, context: Context, depth: number, path: string): Check {
@@ -281,12 +272,7 @@ function rowsOfStruct(array: ArrayData, place: Place): RowOf {
 /** Indices in every batch; the values once for each dictionary that was sent. */
 function dictionaryCheck(field: Field, context: Context, depth: number, path: string): Check {
 	const { indexType } = field.dictionary!;
-	const values = compileCheck(
-		{ ...field, dictionary: null, nullable: true },
-		context,
-		depth + 1,
-		path,
-	);
+	const values = compileCheck({ ...field, dictionary: null }, context, depth + 1, path);
 	const seen = new WeakSet<ArrayData>();
 	return (array, place) => {
 		const { dictionary } = array;
@@ -295,17 +281,5 @@ function dictionaryCheck(field: Field, context: Context, depth: number, path: st
 			seen.add(dictionary);
 		}
 		checkIndices(array, indexType, place, context.codecs);
-		if (field.nullable || dictionary === null || dictionary.nullCount === 0) return;
-		const indices =
-			indexType.bits === 64
-				? indices64(array.buffers[1]!, array.length)
-				: indexView(array.buffers[1]!, indexType, array.length);
-		const validity = validityOf(array);
-		for (let i = 0; i < indices.length; i++) {
-			if (!isValid(validity, i) || dictionary.buffers.length === 0) continue;
-			if (isValid(dictionary.buffers[0] ?? null, indices[i]!) || place.rowOf(i) === hiddenRow)
-				continue;
-			refuseElement(place, i, "invalid_arrow", "a null in a field that is not nullable");
-		}
 	};
 }

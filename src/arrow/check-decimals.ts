@@ -37,7 +37,9 @@ export function decimalCheck(
 				refuseValue(place, i, code, `${decimalAt(words, bytes >>> 2, i)} (unscaled) ${reason}`);
 			}
 		};
-		refuseAll(declared, "invalid_arrow", `has more than the ${type.precision} digits of its type`);
+		// Wider than any DECIMAL of DuckDB's: what doesn't fit is unsupported, whatever was declared.
+		const code = type.bits === 256 ? "unsupported_type" : "invalid_arrow";
+		refuseAll(declared, code, `has more than the ${type.precision} digits of its type`);
 		if (held) refuseAll(held, "unsupported_type", "does not fit the 38 digits of DuckDB's DECIMAL");
 	};
 }

@@ -3,6 +3,7 @@
  * and read back. Measured on 1.5.5 by storing raw values and printing them:
  *
  * - DATE: day -2147483648 can't be read back, ±2147483647 are ±infinity, the rest is right.
+ *   Milliseconds that are no whole day: see form-dates.ts.
  * - TIME: outside [0, 24 h) poisons the table for its readers. 24:00:00 itself
  *   would print, but Arrow's specification excludes it.
  * - TIMESTAMP: ±(2^63 - 1) are ±infinity in every unit; below 290309-12-22 (BC)
@@ -30,9 +31,8 @@ type Temporal = Extract<
 interface Range {
 	min: bigint;
 	max: bigint;
-	/** ±(2^63 - 1), or ±(2^31 - 1) days, stand for infinity. */
+	/** ±(2^63 - 1) stand for infinity. */
 	infinity?: boolean;
-	multipleOf?: bigint;
 	code: ErrorCode;
 	detail: string;
 }
@@ -97,13 +97,9 @@ function rangeOf(type: Temporal): Range | null {
 			const day = type.unit === "day" ? 1n : msPerDay;
 			return {
 				min: -2_147_483_647n * day,
-				max: 2_147_483_647n * day,
-				...(day === 1n ? {} : { multipleOf: day }),
-				code: day === 1n ? "cast_failed" : "invalid_arrow",
-				detail:
-					day === 1n
-						? "is outside the days that DuckDB's DATE holds"
-						: "is not a whole number of days of 86,400,000 ms that DuckDB's DATE holds",
+				max: 2_147_483_647n * day + day - 1n,
+				code: "cast_failed",
+				detail: `${type.unit} since 1970 is outside the days that DuckDB's DATE holds`,
 			};
 		}
 		case "time": {
@@ -168,7 +164,6 @@ function outside64(buffer: Uint8Array, length: number, from: number, range: Rang
 	const low = Number(range.min >> 32n) + 1;
 	const high = Number(range.max >> 32n) - 1;
 	const exact = int64View(buffer, length);
-	if (range.multipleOf !== undefined) return notMultiple(words, exact, from, range);
 	for (let i = from, w = from * 2 + 1; i < length; i++, w += 2) {
 		const word = words[w]!;
 		if (word >= low && word <= high) continue;
@@ -177,20 +172,7 @@ function outside64(buffer: Uint8Array, length: number, from: number, range: Rang
 	return -1;
 }
 
-function notMultiple(words: Int32Array, exact: BigInt64Array, from: number, range: Range): number {
-	const step = Number(range.multipleOf!);
-	for (let i = from; i < exact.length; i++) {
-		const value = (words[i * 2]! >>> 0) + words[i * 2 + 1]! * 4_294_967_296;
-		// Exact below 2^53 ms, which is 285,000 years.
-		if (Math.abs(value) < 9_007_199_254_740_992 ? value % step === 0 : !isOutside(exact[i]!, range))
-			continue;
-		return i;
-	}
-	return -1;
-}
-
 function isOutside(value: bigint, range: Range): boolean {
 	if (range.infinity && (value === maxInt64 || value === -maxInt64)) return false;
-	if (value < range.min || value > range.max) return true;
-	return range.multipleOf !== undefined && value % range.multipleOf !== 0n;
+	return value < range.min || value > range.max;
 }

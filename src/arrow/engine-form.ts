@@ -33,6 +33,7 @@ import { defaultLimits } from "../limits.ts";
 import type { Codecs } from "./codecs.ts";
 import { planField } from "./form-field.ts";
 import { meteredCodecs } from "./metered-codecs.ts";
+import { keepNullPromise } from "./null-promise.ts";
 import { typeName } from "./type-name.ts";
 import type { CheckedBatch, Field, RawBatch, Schema } from "./types.ts";
 
@@ -41,7 +42,10 @@ export interface EngineForm {
 	fields: Field[];
 	/** Grows while batches are converted: some losses are met only in values. */
 	warnings: Warning[];
-	/** Only for batches that the schema's checker has passed. */
+	/**
+	 * Only for batches that the schema's checker has passed. A column whose first rows
+	 * break its promise of no nulls becomes nullable in `schema` (null-promise.ts).
+	 */
 	convert(raw: RawBatch): CheckedBatch;
 }
 
@@ -54,6 +58,7 @@ export function planEngineForm(
 	const warnings: Warning[] = [];
 	const metered = meteredCodecs(codecs, maxUnfoldedBytes);
 	const reading = { batch: 0 };
+	let rowsSeen = 0;
 	const plans = schema.fields.map((field) =>
 		planField(field, {
 			codecs: metered.codecs,
@@ -64,18 +69,22 @@ export function planEngineForm(
 		}),
 	);
 	return {
-		fields: plans.map((plan) => plan.field),
+		fields: plans.map((plan) => ({ ...plan.field })),
 		warnings,
 		convert(raw) {
 			metered.reset();
 			reading.batch = raw.index;
+			const isFirst = rowsSeen === 0;
 			const columns = plans.map((plan, i) => {
 				try {
-					return plan.convert(raw.columns[i]!, null);
+					const column = plan.convert(raw.columns[i]!, null);
+					keepNullPromise(schema.fields[i]!, plan.field, column, isFirst, raw.index);
+					return column;
 				} catch (error) {
 					throw placed(error, schema.fields[i]!, raw.index);
 				}
 			});
+			rowsSeen += raw.length;
 			return { length: raw.length, columns } as unknown as CheckedBatch;
 		},
 	};

@@ -5,6 +5,7 @@ import type { Warning } from "../flow.ts";
 import { unknownRow } from "./check-place.ts";
 import type { Codecs } from "./codecs.ts";
 import { engineExtension } from "./extension-types.ts";
+import { date64Form } from "./form-dates.ts";
 import { dictionaryForm } from "./form-dictionary.ts";
 import { intervalForm } from "./form-intervals.ts";
 import { fixedSizeListForm, listForm, listViewForm } from "./form-lists.ts";
@@ -52,6 +53,8 @@ export function planField(sent: Field, context: FormContext): FieldForm {
 			return type.bits === 16 ? halfFloatForm(field, codecs) : asIs(field, codecs);
 		case "decimal":
 			return decimalForm(field, context) ?? asIs(field, codecs);
+		case "date":
+			return type.unit === "ms" ? date64Form(field, context) : asIs(field, codecs);
 		case "timestamp":
 			if (type.unit === "ns" && type.zone !== null) {
 				context.warnings.push({

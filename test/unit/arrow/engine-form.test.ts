@@ -80,12 +80,6 @@ describe("columns that DuckDB scans rightly", () => {
 			["0.001", "-999999999999999.999"],
 		],
 		[
-			{ kind: "date", unit: "ms" },
-			[86_400_000n, -86_400_000n],
-			"DATE",
-			["1970-01-02", "1969-12-31"],
-		],
-		[
 			{ kind: "date", unit: "day" },
 			[2_147_483_647, -2_147_483_646],
 			"DATE",
@@ -860,6 +854,115 @@ describe("intervals", () => {
 			{ children: [field("l", { kind: "list" }, { children: [ts] })] },
 		);
 		expect((await landedValues(nested, [null])).warnings).toMatchObject([{ column: "s.l[]" }]);
+	});
+});
+
+describe("date64", () => {
+	const of = field("d", { kind: "date", unit: "ms" });
+	const day = 86_400_000n;
+
+	it("lands as the day that the moment lies in, before 1970 too, and says once that the time is lost", async () => {
+		const values = [
+			0n,
+			-day,
+			day * 20_000n,
+			-1n,
+			day - 1n,
+			-day - 1n,
+			null,
+			day * 2_147_483_646n,
+			day * -2_147_483_646n,
+		];
+		expect(await landedValues(of, values)).toEqual({
+			type: "DATE",
+			rows: [
+				"1970-01-01",
+				"1969-12-31",
+				"2024-10-04",
+				"1969-12-31",
+				"1970-01-01",
+				"1969-12-30",
+				null,
+				"5881580-07-10",
+				"5877642-06-25 (BC)",
+			],
+			warnings: [
+				{
+					code: "lossy_cast",
+					column: "d",
+					detail: expect.stringContaining("date64[ms] becomes DATE"),
+				},
+			],
+		});
+	});
+
+	it("of whole days has no warning", async () => {
+		expect((await landedValues(of, [0n, -day, day * 2_147_483_646n])).warnings).toEqual([]);
+	});
+});
+
+describe("columns that promise no nulls", () => {
+	const planOf = (of: Field) => {
+		const form = planEngineForm({ fields: [of], metadata: new Map() }, plainCodecs);
+		let index = 0;
+		return (values: readonly unknown[], sent: ArrayData = arrayOf(of, values)) =>
+			form.convert({ length: sent.length, columns: [sent], index: index++ });
+	};
+
+	it("become nullable when their first rows break it, and are refused later with the row", () => {
+		const promised = field("a", int(8), { nullable: false });
+		const convert = planOf(promised);
+		convert([]);
+		convert([1, null]);
+		expect(promised.nullable).toBe(true);
+		const kept = field("a", int(8), { nullable: false });
+		const later = planOf(kept);
+		later([1, 2]);
+		expect(() => later([1, 2, null])).toThrow(
+			expect.objectContaining({
+				code: "invalid_arrow",
+				place: { column: "a", batch: 1, row: 2, arrow_type: "int8" },
+			}),
+		);
+		expect(kept.nullable).toBe(false);
+	});
+
+	it("are looked through where nulls are in dictionaries, runs and members of unions", () => {
+		const dictionary = field(
+			"d",
+			{ kind: "utf8" },
+			{ nullable: false, dictionary: { id: 0n, indexType: int(8), ordered: false } },
+		);
+		const encoded = arrayOf(dictionary, ["a", "b"]);
+		encoded.dictionary = arrayOf({ ...dictionary, dictionary: null }, ["a", null]);
+		const runs = field(
+			"r",
+			{ kind: "run_end_encoded" },
+			{ nullable: false, children: [field("run_ends", int(16)), field("values", int(8))] },
+		);
+		const union = field(
+			"u",
+			{ kind: "union", mode: "dense", typeIds: [0] },
+			{ nullable: false, children: [field("n", int(8))] },
+		);
+		for (const [of, good, bad] of [
+			[dictionary, arrayOf(dictionary, ["a", "a"]), encoded],
+			[runs, arrayOf(runs, [1, 1]), arrayOf(runs, [1, null])],
+			[
+				union,
+				arrayOf(union, [{ member: 0, value: 1 }]),
+				arrayOf(union, [
+					{ member: 0, value: 1 },
+					{ member: 0, value: null },
+				]),
+			],
+		] as const) {
+			const convert = planOf(of);
+			convert([], good);
+			expect(() => convert([], bad)).toThrow(
+				expect.objectContaining({ place: expect.objectContaining({ row: 1, batch: 1 }) }),
+			);
+		}
 	});
 });
 
