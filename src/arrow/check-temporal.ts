@@ -4,8 +4,8 @@
  *
  * - DATE: day -2147483648 can't be read back, ±2147483647 are ±infinity, the rest is right.
  *   Milliseconds that are no whole day: see form-dates.ts.
- * - TIME: outside [0, 24 h) poisons the table for its readers. 24:00:00 itself
- *   would print, but Arrow's specification excludes it.
+ * - TIME: outside [0, 24 h] poisons the table for its readers. 24:00:00 itself is
+ *   a TIME; Arrow's specification excludes it, Arrow's own golden files have it.
  * - TIMESTAMP: ±(2^63 - 1) are ±infinity in every unit; below 290309-12-22 (BC)
  *   00:00:00 values can't be printed; seconds and milliseconds must fit in
  *   microseconds; TIMESTAMP_NS begins at 1677-09-22 00:00:00.
@@ -106,9 +106,9 @@ function rangeOf(type: Temporal): Range | null {
 			const day = 86_400n * perSecond[type.unit];
 			return {
 				min: 0n,
-				max: day - 1n,
+				max: day,
 				code: "invalid_arrow",
-				detail: `is not a time of day: outside [0, ${day}) ${type.unit}`,
+				detail: `is not a time of day: outside [0, ${day}] ${type.unit}`,
 			};
 		}
 		case "timestamp": {
