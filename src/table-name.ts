@@ -45,6 +45,11 @@ export function foldName(name: string): string {
 	return name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
+/** One form for all spellings of a table's name. */
+export function tableKey(name: TableName): string {
+	return foldName(formatTableName(name));
+}
+
 export function sameName(a: string, b: string): boolean {
 	return a === b || (a.length === b.length && foldName(a) === foldName(b));
 }

@@ -638,6 +638,34 @@ describe("several loads", () => {
 		expect(await at.sql("SELECT count(*) FROM _duckdock.loads")).toEqual([["3"]]);
 	});
 
+	test("with the same columns into one table: each receipt counts its own rows, warnings and declared rows", async () => {
+		const outcomes = await at.insertAll(
+			{ columns: [int32("id", [1])] },
+			{ batches: [[int32("id", [2, 3])], [int32("id", [4])]], rows: 3 },
+			{ columns: [int32("id", [])] },
+			{ columns: [int32("id", [5])], warnings: [{ code: "no_end_of_stream", detail: "x" }] },
+		);
+		const receipts = outcomes.map((one) => ("receipt" in one ? one.receipt : null));
+		expect(receipts.map((receipt) => receipt?.rows_inserted)).toEqual([1, 3, 0, 1]);
+		expect(receipts.map((receipt) => receipt?.created_table)).toEqual([true, false, false, false]);
+		expect(receipts.map((receipt) => receipt?.warnings.length)).toEqual([0, 0, 0, 1]);
+		expect(await at.sql("FROM t")).toEqual([[1], [2], [3], [4], [5]]);
+	});
+
+	test("with the same columns, of which one declares other rows than it has", async () => {
+		const outcomes = await at.insertAll(
+			{ columns: [int32("id", [1])] },
+			{ columns: [int32("id", [2])], rows: 7 },
+			{ columns: [int32("id", [3])] },
+		);
+		expect(
+			outcomes.map((one) =>
+				"receipt" in one ? one.receipt.status : (one.error as IngestError).code,
+			),
+		).toEqual(["committed", "row_count_mismatch", "committed"]);
+		expect(await at.sql("FROM t")).toEqual([[1], [3]]);
+	});
+
 	test("of which one is bad: the others are loaded, the bad one has its own error", async () => {
 		const outcomes = await at.insertAll(
 			{ table: "a", columns: twoRows() },

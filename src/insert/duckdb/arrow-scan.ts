@@ -1,7 +1,8 @@
 /**
  * One load's batches as a view that DuckDB reads once.
  *
- * In: the reader of a load and which of its columns to scan. Out: the view's
+ * In: the reader of a load, or of several that have the same columns, and which of
+ * them to scan. Out: the view's
  * columns as DuckDB binds them, and a pump that fills the stream behind it.
  * Order: open (stream and view, in autocommit on a connection whose default
  * database is `:memory:`), pump (begins before the statement, so that a small
@@ -13,7 +14,7 @@ import { randomBytes } from "node:crypto";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import type { BatchReader } from "../../arrow/batch-reader.ts";
 import { typeName } from "../../arrow/type-name.ts";
-import type { CheckedBatch } from "../../arrow/types.ts";
+import type { CheckedBatch, Field, Metadata } from "../../arrow/types.ts";
 import { IngestError } from "../../errors.ts";
 import type { ScannedColumn } from "./insert-plan.ts";
 import { openBatchStream } from "./native-stream.ts";
@@ -35,13 +36,14 @@ export interface ArrowScan {
 	close(): Promise<void>;
 }
 
-/** `unsupported_type` with the column where DuckDB can't scan one. */
+/** `readers` all have the fields of the first. `unsupported_type` with the column where DuckDB can't scan one. */
 export async function openArrowScan(
 	connection: DuckDBConnection,
-	reader: BatchReader,
+	readers: readonly BatchReader[],
 	positions: readonly number[],
 	options: { copy: boolean; signal: AbortSignal },
 ): Promise<ArrowScan> {
+	const reader = readers[0]!;
 	const fields = positions.map((at) => reader.engineFields[at]!);
 	const stream = openBatchStream(fields, { copy: options.copy });
 	const name = `arrow_${randomBytes(12).toString("hex")}`;
@@ -58,11 +60,7 @@ export async function openArrowScan(
 		const columns = await bindView(connection, view, reader, positions);
 		const stopping = new AbortController();
 		const signal = AbortSignal.any([options.signal, stopping.signal]);
-		const pump = startPump(
-			stream,
-			select(reader.batches(signal), reader, positions),
-			stopping.signal,
-		);
+		const pump = startPump(stream, select(readers, positions, signal), stopping.signal);
 		let open = true;
 		return {
 			view,
@@ -92,25 +90,45 @@ export async function openArrowScan(
 	}
 }
 
+/** What DuckDB made of a schema, by the schema: uploads that repeat one need not ask again. */
+const bindings = new Map<string, readonly Pick<ScannedColumn, "type" | "typeText">[]>();
+const mostBindings = 256;
+const longestBindingKey = 16_384;
+
 async function bindView(
 	connection: DuckDBConnection,
 	view: string,
 	reader: BatchReader,
 	positions: readonly number[],
 ): Promise<ScannedColumn[]> {
-	const described = await rows(connection, `DESCRIBE SELECT * FROM ${view}`);
-	const types = await columnTypes(connection, `SELECT * FROM ${view}`);
-	if (types.length !== positions.length || described.length !== positions.length) {
-		throw new IngestError(
-			"internal",
-			`${positions.length} columns were sent, DuckDB binds ${types.length}`,
-		);
+	const key = schemaKey(positions.map((at) => reader.engineFields[at]!));
+	let bound = bindings.get(key);
+	if (!bound) {
+		const described = await rows(connection, `DESCRIBE SELECT * FROM ${view}`);
+		const types = await columnTypes(connection, `SELECT * FROM ${view}`);
+		bound = types.map((type, at) => ({ type, typeText: described[at]![1] as string }));
+		if (bound.length !== positions.length) {
+			throw new IngestError(
+				"internal",
+				`${positions.length} columns were sent, DuckDB binds ${bound.length}`,
+			);
+		}
+		if (bindings.size >= mostBindings) bindings.delete(bindings.keys().next().value!);
+		if (key.length <= longestBindingKey) bindings.set(key, bound);
 	}
 	return positions.map((position, at) => ({
 		field: reader.sentFields[position]!,
-		type: types[at]!,
-		typeText: described[at]![1] as string,
+		...bound[at]!,
 	}));
+}
+
+/** Equal for schemas that DuckDB can't tell apart; metadata names extensions. */
+export function schemaKey(fields: readonly Field[]): string {
+	return JSON.stringify(fields, (name, value) => {
+		if (typeof value === "bigint") return String(value);
+		if (name !== "metadata") return value;
+		return [...(value as Metadata)].map(([key, bytes]) => [key, [...bytes]]);
+	});
 }
 
 /** The addon names the column: `DuckDB refuses the schema: column 'x': reason`. */
@@ -129,16 +147,19 @@ function refusal(error: unknown, reader: BatchReader, positions: readonly number
 	);
 }
 
+/** All batches of all readers, of each the columns at `positions`. */
 async function* select(
-	batches: AsyncIterable<CheckedBatch>,
-	reader: BatchReader,
+	readers: readonly BatchReader[],
 	positions: readonly number[],
+	signal: AbortSignal,
 ): AsyncGenerator<Pick<CheckedBatch, "length" | "columns">> {
-	const all = positions.length === reader.engineFields.length;
-	for await (const batch of batches) {
-		yield all
-			? batch
-			: { length: batch.length, columns: positions.map((at) => batch.columns[at]!) };
+	for (const reader of readers) {
+		const all = positions.length === reader.engineFields.length;
+		for await (const batch of reader.batches(signal)) {
+			yield all
+				? batch
+				: { length: batch.length, columns: positions.map((at) => batch.columns[at]!) };
+		}
 	}
 }
 

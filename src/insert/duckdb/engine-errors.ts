@@ -134,3 +134,8 @@ function placeOf(column: string | undefined, context: EngineErrorContext): Error
 	if (!known) return { column };
 	return { column: known.name, arrow_type: known.arrow_type, target_type: known.duckdb_type };
 }
+
+/** node-api throws plain Errors whose text begins with DuckDB's class. */
+export function fromEngine(error: unknown): boolean {
+	return error instanceof Error && error.name === "Error" && / Error: /.test(error.message);
+}

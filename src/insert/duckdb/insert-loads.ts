@@ -12,11 +12,11 @@ import type { Clock } from "../../clock.ts";
 import { IngestError } from "../../errors.ts";
 import type { Receipt } from "../../flow.ts";
 import type { Log } from "../../log.ts";
-import { foldName, formatTableName } from "../../table-name.ts";
+import { tableKey } from "../../table-name.ts";
 import type { InsertJob, InsertOutcome } from "../batch-sink.ts";
 import { type AttachOptions, attachDatabase } from "./attached-database.ts";
 import { TransactionConflict } from "./engine-errors.ts";
-import { ensureLedger, findLedgerRow, hasLedger } from "./ledger.ts";
+import { ensureLedger, findLedgerRow, hasLedger, ledgerOf } from "./ledger.ts";
 import {
 	type PeekedTable,
 	peekTables,
@@ -190,7 +190,7 @@ async function run(
 
 function lockRequests(jobs: readonly InsertJob[], peeked: readonly PeekedTable[]): LockRequest[] {
 	return jobs.map(({ parameters }, at) => ({
-		key: foldName(formatTableName(parameters.table)),
+		key: tableKey(parameters.table),
 		exclusive:
 			!peeked[at]!.exists ||
 			parameters.mode === "replace" ||
@@ -208,8 +208,7 @@ async function makeLedger(
 	if (await hasLedger(connection, catalogAlias)) return;
 	const lock = await options.locks.acquire([{ key: "_duckdock", exclusive: true }], signal);
 	try {
-		const { primaryKeys } = database.target.can;
-		await ensureLedger(connection, { catalog: catalogAlias, primaryKeys });
+		await ensureLedger(connection, ledgerOf(database.target));
 	} finally {
 		lock.release();
 	}

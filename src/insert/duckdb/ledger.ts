@@ -8,11 +8,12 @@
  * load updates one fence row, and the second of two at once conflicts.
  */
 
-import type { DuckDBConnection, DuckDBValue } from "@duckdb/node-api";
-import type { LoadSource, Receipt, ReceiptColumn, Warning } from "../../flow.ts";
+import type { DuckDBConnection } from "@duckdb/node-api";
+import type { Receipt } from "../../flow.ts";
 import { toIngestError } from "./engine-errors.ts";
-import { quoteIdentifier } from "./sql-names.ts";
+import { quoteIdentifier, quoteText } from "./sql-names.ts";
 import { findSchema, tableKind } from "./target-table.ts";
+import { catalogAlias, type TenantTarget } from "./targets.ts";
 
 const ledgerSchema = "_duckdock";
 
@@ -55,6 +56,10 @@ const sqlTypes = {
 export interface LedgerTarget {
 	catalog: string;
 	primaryKeys: boolean;
+}
+
+export function ledgerOf(target: TenantTarget): LedgerTarget {
+	return { catalog: catalogAlias, primaryKeys: target.can.primaryKeys };
 }
 
 const loads = (catalog: string) => `${quoteIdentifier(catalog)}._duckdock.loads`;
@@ -106,17 +111,38 @@ async function ledgerDdl(
 	return statements;
 }
 
-export async function writeLedgerRow(
+/**
+ * The rows of one transaction's loads, in one statement whose plan does not grow
+ * with them. Measured for 32 rows: 12 ms, and 90 ms as a list of values. Not by an
+ * appender: one that failed flushes again when it is garbage collected, which could
+ * be after the ROLLBACK.
+ */
+export async function writeLedgerRows(
 	connection: DuckDBConnection,
 	{ catalog, primaryKeys }: LedgerTarget,
-	receipt: Receipt,
+	receipts: readonly Receipt[],
 ): Promise<void> {
 	if (!primaryKeys) await connection.run(`UPDATE ${fence(catalog)} SET loads = loads + 1`);
 	const entries = Object.entries(ledgerColumns) as [keyof typeof ledgerColumns, Kind][];
-	const names = entries.map(([name]) => quoteIdentifier(name)).join(", ");
-	const places = entries.map(([, kind], at) => `$${at + 1}::${sqlTypes[kind]}`).join(", ");
-	const values = entries.map(([name, kind]) => toSql(receipt[name], kind));
-	await connection.run(`INSERT INTO ${loads(catalog)} (${names}) VALUES (${places})`, values);
+	const structure = Object.fromEntries(
+		entries.map(([name, kind]) => [name, kind === "time" ? "VARCHAR" : sqlTypes[kind]]),
+	);
+	await connection.run(
+		`INSERT INTO ${loads(catalog)} BY NAME
+		 SELECT unnest(from_json($1, ${quoteText(JSON.stringify([structure]))}), max_depth := 2)`,
+		[JSON.stringify(receipts)],
+	);
+}
+
+/** Those of the loads that the ledger has, by load_id. */
+export async function findLedgerRows(
+	connection: DuckDBConnection,
+	catalog: string,
+	loadIds: readonly string[],
+): Promise<Map<string, Receipt>> {
+	const places = loadIds.map((_, at) => `$${at + 1}`).join(", ");
+	const found = await select(connection, catalog, `WHERE load_id IN (${places})`, loadIds);
+	return new Map(found.map((receipt) => [receipt.load_id, receipt]));
 }
 
 export async function findLedgerRow(
@@ -124,7 +150,7 @@ export async function findLedgerRow(
 	catalog: string,
 	loadId: string,
 ): Promise<Receipt | null> {
-	return (await select(connection, catalog, "WHERE load_id = $1", [loadId]))[0] ?? null;
+	return (await findLedgerRows(connection, catalog, [loadId])).get(loadId) ?? null;
 }
 
 /** The last committed load of one object of `drop/`. */
@@ -160,7 +186,7 @@ async function select(
 	connection: DuckDBConnection,
 	catalog: string,
 	tail: string,
-	values: string[],
+	values: readonly string[],
 ): Promise<Receipt[]> {
 	const entries = Object.entries(ledgerColumns) as [keyof typeof ledgerColumns, Kind][];
 	const expressions = entries.map(([name, kind]) => {
@@ -169,21 +195,12 @@ async function select(
 	});
 	const result = await connection.run(
 		`SELECT ${expressions.join(", ")} FROM ${loads(catalog)} ${tail}`,
-		values,
+		[...values],
 	);
 	return (await result.getRowsJS()).map((row) => {
 		const fields = entries.map(([name, kind], at) => [name, fromSql(row[at], kind)]);
 		return Object.fromEntries(fields) as unknown as Receipt;
 	});
-}
-
-function toSql(value: unknown, kind: Kind): DuckDBValue {
-	if (value === null || value === undefined) return null;
-	if (kind === "json") {
-		return JSON.stringify(value as ReceiptColumn[] | Warning[] | string[] | LoadSource);
-	}
-	if (kind === "count") return BigInt(value as number);
-	return value as string | boolean;
 }
 
 function fromSql(value: unknown, kind: Kind): unknown {
