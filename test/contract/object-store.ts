@@ -139,6 +139,14 @@ export function describeObjectStore(name: string, under: StoreUnderTest): void {
 			},
 		);
 
+		law("a body that errors after its last announced byte leaves no object", async (store) => {
+			for (const size of [3, 300_000]) {
+				const put = store.put("e/end", streamOf(new Uint8Array(size), new Error("cut")), { size });
+				await expect(put).rejects.toThrow();
+				expect(await store.head("e/end")).toBeNull();
+			}
+		});
+
 		law("a body of another size than announced leaves no object", async (store) => {
 			const put = store.put("e/short", streamOf(text("abc")), { size: 5 });
 			await expect(put).rejects.toThrow();

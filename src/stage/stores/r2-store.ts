@@ -47,6 +47,8 @@ export type FixedLength = (size: number) => TransformStream<Uint8Array, Uint8Arr
 
 /** An isolate has 128 MB for all its requests. */
 const maxGatheredBytes = 32 * 1024 * 1024;
+/** Gathered even where the length is known. */
+const smallBodyBytes = 256 * 1024;
 
 export function createR2Store(options: {
 	bucket: R2Bucket;
@@ -78,8 +80,10 @@ export function createR2Store(options: {
 			const stored =
 				body instanceof Uint8Array
 					? await talk(() => bucket.put(name, checked(key, body, put), wanted))
-					: put.size === undefined
-						? await gather(key, body).then((bytes) => talk(() => bucket.put(name, bytes, wanted)))
+					: put.size === undefined || put.size <= smallBodyBytes
+						? await gather(key, body).then((bytes) =>
+								talk(() => bucket.put(name, checked(key, bytes, put), wanted)),
+							)
 						: await putStream(name, body, put.size, wanted);
 			return stored === null ? null : infoOf(stored);
 		},
@@ -132,9 +136,12 @@ export function createR2Store(options: {
 		const sized = fixedLength(size);
 		// The body's own error is the one to tell; R2 sees only that its stream ended early.
 		let fault: unknown;
-		const piped = body.pipeTo(sized.writable).catch((error) => {
-			fault = error;
-		});
+		const piped = body
+			.pipeThrough(holdBackLast())
+			.pipeTo(sized.writable)
+			.catch((error) => {
+				fault = error;
+			});
 		try {
 			const stored = await talk(() => bucket.put(name, sized.readable, wanted));
 			await piped;
@@ -152,6 +159,24 @@ export function createR2Store(options: {
 			throw error;
 		}
 	}
+}
+
+/**
+ * Each chunk goes on once the next one is there, the last one once the body has
+ * ended well: a body that errors at its very end is never whole to R2.
+ */
+function holdBackLast(): TransformStream<Uint8Array, Uint8Array> {
+	let held: Uint8Array | null = null;
+	return new TransformStream({
+		transform(chunk, controller) {
+			if (chunk.length === 0) return;
+			if (held !== null) controller.enqueue(held);
+			held = chunk;
+		},
+		flush(controller) {
+			if (held !== null) controller.enqueue(held);
+		},
+	});
 }
 
 function checked(key: string, bytes: Uint8Array, { size }: PutOptions): Uint8Array {

@@ -1,0 +1,146 @@
+/**
+ * The edge as it runs on Cloudflare, on this machine: both Workers in workerd, R2
+ * and the Queue of its local runtime, and a real loader that the queue's consumer
+ * calls with signed requests. The loader reads the bucket through R2's binding.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { createAdaptorServer } from "@hono/node-server";
+import { createTestHarness } from "wrangler";
+import { systemClock as clock } from "../../src/clock.ts";
+import { createDuckdbSink } from "../../src/insert/duckdb/duckdb-sink.ts";
+import { defaultLimits } from "../../src/limits.ts";
+import { type Log, silentLog } from "../../src/log.ts";
+import { createStoreReceiptBook } from "../../src/receipt/store-receipt-book.ts";
+import { createLoaderHttp } from "../../src/replay/loader-http.ts";
+import { nodeCodecs } from "../../src/replay/node-codecs.ts";
+import { createStagedReader } from "../../src/replay/open-reader.ts";
+import { runReplayLoop } from "../../src/replay/replay-loop.ts";
+import { createIdMaker } from "../../src/stage/new-id.ts";
+import type { ObjectStore } from "../../src/stage/object-store.ts";
+import { createR2Store, type R2Bucket } from "../../src/stage/stores/r2-store.ts";
+import { createKey } from "../../src/tenant/keys.ts";
+import { createMemoryQueue } from "../../src/trigger/queues/memory-queue.ts";
+import type { HttpService } from "../contract/http-service.ts";
+
+process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
+process.env.WRANGLER_SEND_METRICS = "false";
+process.env.CI = "1";
+
+const root = new URL("../..", import.meta.url);
+const loaderSecret = "a secret for tests, long enough for all";
+
+export interface WorkerService extends HttpService {
+	store: ObjectStore;
+	/** Where the loader's DuckDB files lie. */
+	folder: string;
+	logs(): string;
+}
+
+export async function startWorkerService(
+	options: { vars?: Record<string, string>; log?: Log } = {},
+): Promise<WorkerService> {
+	const log = options.log ?? silentLog;
+	const folder = await mkdtemp(join(tmpdir(), "duckdock-edge-"));
+	const limits = {
+		...defaultLimits,
+		partBytes: 64 * 1024,
+		maxPartBytes: 256 * 1024,
+		maxParts: 20,
+		maxUploadBytes: 1024 * 1024,
+	};
+	// The loader's address has to be known before the Workers start, its store comes after.
+	let fetch = async (_request: Request) => new Response(null, { status: 503 });
+	const loaderServer = createAdaptorServer({ fetch: (request) => fetch(request) });
+	await new Promise<void>((resolve) => loaderServer.listen(0, "127.0.0.1", resolve));
+	const { port } = loaderServer.address() as AddressInfo;
+
+	const server = createTestHarness({
+		root: root.pathname,
+		workers: [
+			{
+				configPath: "wrangler.toml",
+				vars: {
+					DUCKDOCK_PART_BYTES: String(limits.partBytes),
+					DUCKDOCK_MAX_PART_BYTES: String(limits.maxPartBytes),
+					DUCKDOCK_MAX_PARTS: String(limits.maxParts),
+					DUCKDOCK_MAX_UPLOAD_BYTES: String(limits.maxUploadBytes),
+					DUCKDOCK_CORS_ORIGINS: "https://app.example.com",
+					...options.vars,
+				},
+			},
+			{
+				configPath: "wrangler.trigger.toml",
+				vars: { LOADER_URL: `http://127.0.0.1:${port}` },
+				secrets: { LOADER_SECRET: loaderSecret },
+			},
+		],
+	});
+	const { url } = await server.listen();
+	const { OBJECTS } = await server.getWorker<{ OBJECTS: R2Bucket }>("duckdock-upload").getEnv();
+	const store = createR2Store({ bucket: OBJECTS, fixedLength: unsizedHere });
+
+	const stopping = new AbortController();
+	const queue = createMemoryQueue({ clock, capacity: 100 });
+	const receipts = createStoreReceiptBook({ store, clock, pollMs: { first: 50, last: 500 } });
+	const sink = createDuckdbSink({
+		target: `${folder}/{tenant}.duckdb`,
+		singleTenant: null,
+		copyArrow: false,
+		clock,
+		log,
+	});
+	const looping = runReplayLoop(
+		{
+			store,
+			sink,
+			clock,
+			log,
+			receipts,
+			newId: createIdMaker(clock),
+			createSha256: nodeCodecs.createSha256,
+			...createStagedReader(limits),
+		},
+		queue,
+		stopping.signal,
+	);
+	fetch = createLoaderHttp({
+		secret: loaderSecret,
+		clock,
+		log,
+		receipts,
+		queue,
+		isReady: () => true,
+		patienceMs: 60_000,
+		draining: stopping.signal,
+	});
+
+	return {
+		url: url.origin,
+		folder,
+		store,
+		makeKey: async (wanted) => (await createKey(store, clock, wanted)).key,
+		limits,
+		canWait: false,
+		hasMetrics: false,
+		openMetrics: false,
+		corsOrigin: "https://app.example.com",
+		logs: () => JSON.stringify(server.getLogs()),
+		async stop() {
+			stopping.abort();
+			await looping;
+			await sink.close();
+			await server.close();
+			await new Promise<void>((resolve) => loaderServer.close(() => resolve()));
+			await rm(folder, { recursive: true, force: true });
+		},
+	};
+}
+
+/** This side only writes small objects and receipts. */
+function unsizedHere(): never {
+	throw new Error("the tests' own store takes whole objects");
+}
