@@ -47,8 +47,7 @@ export function createLoaderHttp(deps: LoaderHttpDeps): (request: Request) => Pr
 		const name = `${job.tenant}/${job.upload_id}`;
 		const known = await deps.receipts.read(job.tenant, job.upload_id);
 		if (known === null) return answer(200, "there is no such load");
-		if (known.status === "committed" || known.status === "dry_run")
-			return answer(200, known.status);
+		if (isFinal(known.status)) return answer(200, known.status);
 		if (!running.has(name)) await send(name, job);
 		const receipt = await waitFor(job);
 		return receipt === null ? answer(202, "running", 30) : answer(200, receipt.status);
