@@ -8,6 +8,10 @@
  * Coming by, a file is the stream inside it. The footer is met at the end and must list the
  * very messages that went by. Dictionaries must come before their use here. This way
  * also reads what has bytes after the footer: padding, or another file.
+ *
+ * Some writers, apache-arrow for JavaScript among them, put the schema into the footer alone. Such
+ * a file is no stream: coming by it is kept in memory, up to the limit of one
+ * batch, and then read as at rest.
  */
 
 import { IngestError } from "../errors.ts";
@@ -23,7 +27,7 @@ import {
 	parseFooter,
 } from "./file-footer.ts";
 import { verifyMessage } from "./flatbuffer-verify.ts";
-import { headerTypes, type IpcMessage, readMessage } from "./message-stream.ts";
+import { headerTypes, type IpcMessage, parseMessage, readMessage } from "./message-stream.ts";
 import type { SourceContext, SourceEvent } from "./read-source.ts";
 import { beginsLegacyMessage, fileMagic } from "./sniff.ts";
 import { refuseMessage, StreamDecoder, schemaOf } from "./stream-decoder.ts";
@@ -178,11 +182,20 @@ export async function* readFileComingBy(
 	cursor: ByteCursor,
 	context: SourceContext,
 ): AsyncGenerator<SourceEvent> {
+	if (!(await schemaIsFirst(cursor, context))) {
+		yield* readFileInMemory(cursor, context);
+		return;
+	}
 	const start = cursor.offset;
 	await passHead(cursor);
+	const first = await readMessage(cursor, context);
+	if (first === "end_of_stream" || first === "end") throw cutFile(cursor.offset);
+	const schema = schemaOf(first, context.limits);
+	if (schema === null) throw refuseBeforeSchema(first);
+	yield { kind: "schema", schema };
+	const decoder = new StreamDecoder(schema, context);
 	const seen = { dictionaries: [] as FileBlock[], batches: [] as FileBlock[] };
-	let decoder: StreamDecoder | null = null;
-	while (decoder === null || !(await footerIsNext(cursor, context))) {
+	while (!(await footerIsNext(cursor, context))) {
 		const message = await readMessage(cursor, context);
 		if (message === "end_of_stream") break;
 		if (message === "end") throw cutFile(cursor.offset);
@@ -191,13 +204,6 @@ export async function* readFileComingBy(
 			metadataLength: message.metadataLength,
 			bodyLength: message.body.byteLength,
 		};
-		if (decoder === null) {
-			const schema = schemaOf(message, context.limits);
-			if (schema === null) throw refuseBeforeSchema(message);
-			decoder = new StreamDecoder(schema, context);
-			yield { kind: "schema", schema };
-			continue;
-		}
 		if ((message.message.headerType() as number) === headerTypes.dictionaryBatch) {
 			decodeFileDictionary(decoder, message);
 			seen.dictionaries.push(block);
@@ -210,13 +216,79 @@ export async function* readFileComingBy(
 	await checkFooter(cursor, start, seen, context);
 }
 
+/** Where bytes end too early to tell, the answer is yes, and reading on says so. */
+async function schemaIsFirst(cursor: ByteCursor, { limits }: SourceContext): Promise<boolean> {
+	let at = fileHeadBytes;
+	let head = await cursor.peek(at + 8);
+	while (head.byteLength === at + 8 && at < maxGapBytes && head.subarray(at).every(isZero)) {
+		at += 8;
+		head = await cursor.peek(at + 8);
+	}
+	if (head.byteLength < at + 8) return true;
+	const view = new DataView(head.buffer, head.byteOffset + at, 8);
+	const marked = view.getInt32(0, true) === -1;
+	const length = view.getInt32(marked ? 4 : 0, true);
+	if (length <= 0 || length > limits.maxMetadataBytes) return false;
+	const from = at + (marked ? 8 : 4);
+	const metadata = (await cursor.peek(from + length)).slice(from);
+	if (metadata.byteLength < length) return marked;
+	try {
+		const header = parseMessage(metadata, from).headerType() as number;
+		return header === headerTypes.schema;
+	} catch {
+		return false;
+	}
+}
+
+function isZero(byte: number): boolean {
+	return byte === 0;
+}
+
+async function* readFileInMemory(
+	cursor: ByteCursor,
+	context: SourceContext,
+): AsyncGenerator<SourceEvent> {
+	const { limits } = context;
+	const parts: Uint8Array[] = [];
+	let size = 0;
+	for (let chunk = await cursor.takeChunk(); chunk !== null; chunk = await cursor.takeChunk()) {
+		parts.push(chunk.slice());
+		size += chunk.byteLength;
+		if (size <= limits.maxBatchBytes) continue;
+		throw new IngestError(
+			"too_large",
+			`the file has its schema in its footer alone, so it can't be read as it comes by, and at more than ${limits.maxBatchBytes} bytes it is too large to be kept; send it without content coding, or as an Arrow stream`,
+			{ extra: { limit: limits.maxBatchBytes } },
+		);
+	}
+	const bytes = join(parts, size, context);
+	const atRest: AtRest = {
+		size,
+		read: async (offset, length) => bytes.subarray(offset, offset + length),
+	};
+	const inside = { ...context, sourceBytes: size };
+	const footer = await readFooterAtRest(atRest, inside);
+	if (footer === null) throw cutFile(cursor.offset);
+	yield* readFileAtRest(new ByteCursor(once(bytes)), atRest, footer, inside);
+}
+
+function join(parts: Uint8Array[], size: number, { codecs }: SourceContext): Uint8Array {
+	const bytes = codecs.allocate(size);
+	let at = 0;
+	for (const part of parts) {
+		bytes.set(part, at);
+		at += part.byteLength;
+	}
+	return bytes;
+}
+
 /** The magic and its padding: 2 bytes by the specification, up to the next 64 by some writers. */
 async function passHead(cursor: ByteCursor): Promise<void> {
 	const start = cursor.offset;
 	if ((await cursor.skip(fileHeadBytes)) < fileHeadBytes) throw cutFile(cursor.offset);
 	while (cursor.offset - start < maxGapBytes) {
 		const head = await cursor.peek(8);
-		if (head.byteLength < 8 || head.some((byte) => byte !== 0)) return;
+		if (head.byteLength < 8 || !head.every(isZero)) return;
 		await cursor.skip(8);
 	}
 }
@@ -309,5 +381,5 @@ function requireSameBlocks(listed: FileBlock[], seen: FileBlock[], what: string)
 }
 
 function cutFile(at: number): IngestError {
-	return new IngestError("truncated_stream", `the file ends at byte ${at}, before its footer`);
+	return new IngestError("truncated_stream", `the file ends at byte ${at} without its footer`);
 }

@@ -9,13 +9,16 @@ export const nodeCodecs: Codecs = {
 	lz4Frame: (source, size) => decodeLz4Frames(source, size, allocate),
 	zstd(source, size) {
 		// One chunk holds all of the output and one byte more, so that it is never joined or allocated twice.
-		const options = {
+		const { buffer, engine } = zstdDecompressSync(source, {
 			chunkSize: Math.max(size + 1, constants.Z_MIN_CHUNK),
 			maxOutputLength: Math.max(size, 1),
-		};
-		const unpacked = zstdDecompressSync(source, options);
-		if (unpacked.byteLength !== size) throw new Error(`${unpacked.byteLength} bytes came out`);
-		return unpacked;
+			info: true,
+		}) as unknown as { buffer: Uint8Array; engine: { bytesWritten: number } };
+		if (buffer.byteLength !== size) throw new Error(`${buffer.byteLength} bytes came out`);
+		if (engine.bytesWritten !== source.byteLength) {
+			throw new Error(`${source.byteLength - engine.bytesWritten} bytes follow the frame`);
+		}
+		return buffer;
 	},
 	allocate,
 	createSha256() {

@@ -20,7 +20,8 @@ export function sourceOf(
 		name,
 		async *stream() {
 			for (let at = 0; at < bytes.byteLength; at += chunkBytes) {
-				const chunk = bytes.slice(at, at + chunkBytes);
+				// A copy: `slice` of a Buffer is a view.
+				const chunk = Uint8Array.from(bytes.subarray(at, at + chunkBytes));
 				yield chunk;
 				chunk.fill(0xdd);
 			}
@@ -51,7 +52,15 @@ export interface ReadBack {
 
 export async function readBack(
 	source: Uint8Array | ByteSource,
-	options: Partial<Omit<ReadOptions, "limits">> & { limits?: Partial<Limits> } = {},
+	{
+		limits = {},
+		values = true,
+		...options
+	}: Partial<Omit<ReadOptions, "limits">> & {
+		limits?: Partial<Limits>;
+		/** False: batches are read and their values not looked at, as nobody checked them. */
+		values?: boolean;
+	} = {},
 ): Promise<ReadBack> {
 	const result: ReadBack = { schemas: [], batches: [], warnings: [], bytes: 0, rows: [] };
 	const events = readSource(source instanceof Uint8Array ? sourceOf(source) : source, {
@@ -63,12 +72,13 @@ export async function readBack(
 		},
 		warn: (warning) => result.warnings.push(warning),
 		...options,
-		limits: { ...defaultLimits, ...options.limits },
+		limits: { ...defaultLimits, ...limits },
 	});
 	for await (const event of events) {
 		if (event.kind === "schema") result.schemas.push(event.schema);
 		else {
 			result.batches.push({ ...event.batch, stream: result.schemas.length - 1 });
+			if (!values) continue;
 			const { fields } = result.schemas.at(-1)!;
 			const columns = event.batch.columns.map((column, i) => rawValues(fields[i]!, column));
 			for (let row = 0; row < event.batch.length; row++) {
