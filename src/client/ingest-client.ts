@@ -10,12 +10,19 @@
  * that was committed is loaded twice.
  */
 import type { ExtraColumnPolicy, LoadMode, LoadStatus, Problem, Receipt } from "../flow.ts";
-import { ProblemError } from "./client-errors.ts";
+import { ProblemError, SourceError } from "./client-errors.ts";
 import { type ArrowSource, sizeOf } from "./cut-parts.ts";
 import { createSendRequest, type HttpOptions, pause } from "./http-client.ts";
 import { type PartsProgress, pushParts } from "./push-parts.ts";
 
-export type IngestClientOptions = HttpOptions;
+export interface IngestClientOptions extends HttpOptions {
+	/**
+	 * Makes bytes of what is none of ArrowSource, such as a table of an Arrow library:
+	 * with apache-arrow `(table) => RecordBatchStreamWriter.writeAll(table)`, which takes
+	 * tables, record batches and readers.
+	 */
+	encode?: (value: never) => ArrowSource | Promise<ArrowSource>;
+}
 
 export interface IngestOptions {
 	mode?: LoadMode;
@@ -79,8 +86,12 @@ export interface HistoryOptions {
 }
 
 export interface IngestClient {
-	/** Resolves with the receipt once committed (or dry run); a failed load throws its ProblemError. */
-	ingest(table: string, source: ArrowSource, options?: IngestOptions): Promise<Receipt>;
+	/**
+	 * Resolves with the receipt once committed (or dry run); a failed load throws its
+	 * ProblemError. `source`: bytes, a blob, a stream or iterable of bytes, or whatever
+	 * the client's `encode` makes them of.
+	 */
+	ingest(table: string, source: ArrowSource | object, options?: IngestOptions): Promise<Receipt>;
 	upload(uploadId: string, signal?: AbortSignal): Promise<UploadState>;
 	/** The receipt in whatever state the load is. */
 	load(loadId: string, signal?: AbortSignal): Promise<Receipt>;
@@ -175,8 +186,9 @@ export function createIngestClient(options: IngestClientOptions): IngestClient {
 	return {
 		upload,
 		load,
-		async ingest(table, source, ingest = {}) {
+		async ingest(table, given, ingest = {}) {
 			const { signal } = ingest;
+			const source = await toSource(given, options.encode);
 			const state = ingest.resume === undefined ? null : await upload(ingest.resume, signal);
 			if (ingest.resume !== undefined && state !== null) {
 				if (state.state === "completed") return ended(state.load_id ?? ingest.resume, signal);
@@ -249,6 +261,27 @@ export function createIngestClient(options: IngestClientOptions): IngestClient {
 			await send({ method: "DELETE", path: uploadPath(id), signal });
 		},
 	};
+}
+
+/** Tables, batches and readers of Arrow libraries iterate too, but not over bytes: their `schema` tells them. */
+function toSource(
+	given: ArrowSource | object,
+	encode: IngestClientOptions["encode"],
+): ArrowSource | Promise<ArrowSource> {
+	if ("schema" in given) {
+		if (encode !== undefined) return encode(given as never);
+		throw new SourceError(
+			"a table, batch or reader needs the client's option encode to become bytes",
+		);
+	}
+	const isSource =
+		given instanceof Uint8Array ||
+		given instanceof Blob ||
+		given instanceof ReadableStream ||
+		Symbol.asyncIterator in given ||
+		Symbol.iterator in given;
+	if (isSource) return given as ArrowSource;
+	throw new SourceError("the source is no bytes, blob, stream or iterable of bytes");
 }
 
 /** Parts but the last have one size; of a single part nothing is known but that it is no larger. */

@@ -165,6 +165,31 @@ describe("ingest", () => {
 		await expect(pushing).rejects.toThrow("Ctrl-C");
 	});
 
+	it("takes tables and readers of apache-arrow through encode, and says so where there is none", async () => {
+		const {
+			RecordBatchReader,
+			RecordBatchStreamWriter,
+			tableFromArrays,
+			tableFromIPC,
+			tableToIPC,
+		} = await import("apache-arrow");
+		const table = tableFromArrays({ id: Int32Array.of(1, 2, 3) });
+		const reader = () => RecordBatchReader.from(tableToIPC(table, "stream"));
+		const encode = (value: never) => RecordBatchStreamWriter.writeAll(value);
+		for (const value of [table, reader()]) {
+			const service = createFakeService(100);
+			const client = createIngestClient({ url: "http://service", fetch: service.fetch, encode });
+			await client.ingest("t", value);
+			const bytes = Buffer.concat(
+				[...service.parts].sort(([a], [b]) => a - b).map(([, part]) => part),
+			);
+			expect(tableFromIPC(bytes).toArray()).toEqual(table.toArray());
+		}
+		await expect(clientOf(createFakeService()).ingest("t", table)).rejects.toThrow(
+			"needs the client's option encode",
+		);
+	});
+
 	it("ends with the source's error and completes nothing", async () => {
 		const service = createFakeService();
 		async function* broken() {
