@@ -38,6 +38,8 @@ export interface SinkDatabase {
 	findLastOfSource(bucket: string, key: string): Promise<Receipt | null>;
 	/** Ledger rows, newest first; `before` is a load_id. */
 	listLoads(options: { before?: string; limit: number }): Promise<Receipt[]>;
+	/** Arrow bytes and rows of loads committed at or after `since` (ISO 8601, UTC). */
+	sumSince(since: string): Promise<{ bytes: number; rows: number }>;
 	describeTable(schema: string, table: string): Promise<TableDescription | null>;
 	/** Loads in one transaction where there are several; if that fails, each again on its own where `again` gives a new job. Outcomes in order. */
 	insert(jobs: InsertJob[], again: (index: number) => Promise<InsertJob>): Promise<InsertOutcome[]>;

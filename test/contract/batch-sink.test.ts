@@ -614,6 +614,19 @@ describe("the ledger", () => {
 		expect(await at.sql("SELECT count(*) FROM t")).toEqual([["2"]]);
 	});
 
+	test.each(loadModes)("also in mode %s, and nothing is read for it", async (mode) => {
+		await at.sql("CREATE TABLE other(id INTEGER)");
+		await at.insert({ columns: twoRows() });
+		const table = mode === "create" ? "fresh" : "t";
+		const receipt = await at.insert({ loadId: "01SAME", table, mode, columns: twoRows() });
+		const again = await at.insertAll(
+			{ loadId: "01SAME", table, mode, columns: twoRows(), before: () => Promise.reject("read") },
+			{ table: "other", columns: [int32("id", [1])] },
+		);
+		expect(again[0]).toEqual({ receipt });
+		expect(again[1]).toHaveProperty("receipt");
+	});
+
 	test("of two that insert the same load at once, one inserts and both have its receipt", async () => {
 		await at.sql("CREATE TABLE t(id INTEGER, name VARCHAR)");
 		const both = await Promise.all(

@@ -16,7 +16,13 @@ import { parseTarget } from "../../target-template.ts";
 import { assertTenantName } from "../../tenant/tenant-name.ts";
 import type { BatchSink, SinkDatabase } from "../batch-sink.ts";
 import { insertLoads } from "./insert-loads.ts";
-import { findLastOfSource, findLedgerRow, hasLedger, listLedgerRows } from "./ledger.ts";
+import {
+	findLastOfSource,
+	findLedgerRow,
+	hasLedger,
+	listLedgerRows,
+	sumLedgerSince,
+} from "./ledger.ts";
 import type { EngineOptions } from "./lockdown.ts";
 import { createSemaphore } from "./semaphore.ts";
 import { qualifiedTable } from "./sql-names.ts";
@@ -118,6 +124,11 @@ function openDatabase(
 			inLedger((connection) => findLastOfSource(connection, catalogAlias, bucket, key)),
 		listLoads: async (page) =>
 			(await inLedger((connection) => listLedgerRows(connection, catalogAlias, page))) ?? [],
+		sumSince: async (since) =>
+			(await inLedger((connection) => sumLedgerSince(connection, catalogAlias, since))) ?? {
+				bytes: 0,
+				rows: 0,
+			},
 		describeTable: (schema, table) =>
 			database.use(signal, "skip", async (connection) => {
 				const found = await readTargetTable(connection, catalogAlias, { schema, table });

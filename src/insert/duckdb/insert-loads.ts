@@ -16,7 +16,7 @@ import { tableKey } from "../../table-name.ts";
 import type { InsertJob, InsertOutcome } from "../batch-sink.ts";
 import { type AttachOptions, attachDatabase } from "./attached-database.ts";
 import { TransactionConflict } from "./engine-errors.ts";
-import { ensureLedger, findLedgerRow, hasLedger, ledgerOf } from "./ledger.ts";
+import { ensureLedger, findLedgerRows, hasLedger, ledgerOf } from "./ledger.ts";
 import {
 	type PeekedTable,
 	peekTables,
@@ -45,7 +45,15 @@ export async function insertLoads(
 	options: InsertOptions,
 ): Promise<InsertOutcome[]> {
 	const outcomes = new Array<InsertOutcome>(jobs.length);
-	const together = jobs.map((_, at) => at).filter((at) => !jobs[at]!.parameters.dry_run);
+	try {
+		const committed = await committedBefore(database, jobs);
+		for (const [at, receipt] of committed) outcomes[at] = { receipt };
+	} catch (error) {
+		return jobs.map(() => ({ error }));
+	}
+	const together = jobs
+		.map((_, at) => at)
+		.filter((at) => outcomes[at] === undefined && !jobs[at]!.parameters.dry_run);
 	const fresh = new Map(jobs.entries());
 	if (together.length > 1) {
 		try {
@@ -83,6 +91,8 @@ async function runAlone(
 			const [receipt] = await tryOnce(database, [job], options);
 			return { receipt: receipt! };
 		} catch (error) {
+			const committed = job && (await committedBefore(database, [job]).catch(() => null))?.get(0);
+			if (committed) return { receipt: committed };
 			if (!(error instanceof TransactionConflict)) return { error };
 			if (attempt === triesOfOneLoad) {
 				return {
@@ -145,46 +155,24 @@ async function locked(
 	options: InsertOptions,
 ): Promise<Receipt[]> {
 	if (!jobs[0]!.parameters.dry_run) await makeLedger(connection, database, signal, options);
+	const run = (peeked: readonly PeekedTable[]) =>
+		runLoads(connection, jobs, { ...options, target: database.target, signal, peeked });
 	let peeked = await peekTables(connection, jobs);
 	let requests = lockRequests(jobs, peeked);
 	for (;;) {
 		const lock = await options.locks.acquire(requests, signal);
 		try {
-			if (!lock.waited) return await run(connection, database, jobs, peeked, signal, options);
+			if (!lock.waited) return await run(peeked);
 			// Somebody may have made or replaced a table in the meantime.
 			peeked = await peekTables(connection, jobs);
 			const now = lockRequests(jobs, peeked);
 			if (now.every((one, at) => !one.exclusive || requests[at]!.exclusive)) {
-				return await run(connection, database, jobs, peeked, signal, options);
+				return await run(peeked);
 			}
 			requests = now;
 		} finally {
 			lock.release();
 		}
-	}
-}
-
-async function run(
-	connection: DuckDBConnection,
-	database: TenantDatabase,
-	jobs: readonly InsertJob[],
-	peeked: readonly PeekedTable[],
-	signal: AbortSignal,
-	options: InsertOptions,
-): Promise<Receipt[]> {
-	try {
-		return await runLoads(connection, jobs, {
-			...options,
-			target: database.target,
-			signal,
-			peeked,
-		});
-	} catch (error) {
-		if (error instanceof IngestError && error.code === "constraint_violation") {
-			const committed = await committedBefore(connection, jobs);
-			if (committed) return [committed];
-		}
-		throw error;
 	}
 }
 
@@ -215,14 +203,30 @@ async function makeLedger(
 }
 
 /**
- * Another loader may have committed the same load in the meantime, and its rows or
- * its ledger row refused ours: its receipt is the answer then.
+ * Receipts of the jobs that the ledger has already, by position. Asked before a load
+ * begins: its loader may have died after COMMIT. And asked again when one fails:
+ * another loader may have committed it in the meantime, and its rows, its table or
+ * its ledger row may be what refused ours.
  */
 async function committedBefore(
-	connection: DuckDBConnection,
+	database: TenantDatabase,
 	jobs: readonly InsertJob[],
-): Promise<Receipt | null> {
-	const { loadId, parameters } = jobs[0]!;
-	if (jobs.length > 1 || loadId === undefined || parameters.dry_run) return null;
-	return await findLedgerRow(connection, catalogAlias, loadId);
+): Promise<Map<number, Receipt>> {
+	const asked = [...jobs.entries()].filter(
+		([, job]) => job.loadId !== undefined && !job.parameters.dry_run,
+	);
+	if (asked.length === 0) return new Map();
+	const ids = asked.map(([, job]) => job.loadId!);
+	const signal = AbortSignal.any(asked.map(([, job]) => job.signal));
+	const found = await database.use(signal, "skip", async (connection) =>
+		(await hasLedger(connection, catalogAlias))
+			? await findLedgerRows(connection, catalogAlias, ids)
+			: null,
+	);
+	return new Map(
+		asked.flatMap(([at, job]) => {
+			const receipt = found?.get(job.loadId!);
+			return receipt ? [[at, receipt] as const] : [];
+		}),
+	);
 }

@@ -182,6 +182,21 @@ export async function listLedgerRows(
 		: await select(connection, catalog, `WHERE load_id < $1 ${limit}`, [options.before]);
 }
 
+/** What was committed at or after a time. */
+export async function sumLedgerSince(
+	connection: DuckDBConnection,
+	catalog: string,
+	since: string,
+): Promise<{ bytes: number; rows: number }> {
+	const result = await connection.run(
+		`SELECT coalesce(sum(bytes), 0)::BIGINT, coalesce(sum(rows_inserted), 0)::BIGINT
+		 FROM ${loads(catalog)} WHERE committed_at >= $1::TIMESTAMP WITH TIME ZONE`,
+		[since],
+	);
+	const [[bytes, rows] = []] = await result.getRowsJS();
+	return { bytes: Number(bytes ?? 0), rows: Number(rows ?? 0) };
+}
+
 async function select(
 	connection: DuckDBConnection,
 	catalog: string,

@@ -23,7 +23,13 @@ import {
 } from "./engine-errors.ts";
 import { type InsertPlan, planInsert, positionsToScan } from "./insert-plan.ts";
 import type { Semaphore } from "./semaphore.ts";
-import { findSchema, listConstraints, readTargetTable, type TargetTable } from "./target-table.ts";
+import {
+	findSchema,
+	listConstraints,
+	readTargetTable,
+	storageVersion,
+	type TargetTable,
+} from "./target-table.ts";
 import { catalogAlias, type TenantTarget } from "./targets.ts";
 
 export interface GroupOptions {
@@ -123,6 +129,7 @@ export async function insertGroup(
 		throw new TransactionConflict("the table's columns changed while the load began");
 	}
 	const dropped = plan.replaces ? await droppedConstraints(connection, existing!, scan) : [];
+	dropped.push(...(await forgottenCrs(connection, plan)));
 	const context: EngineErrorContext = {
 		table: plan.name.table,
 		columns: plan.columns,
@@ -194,6 +201,22 @@ function compareCounts(jobs: readonly InsertJob[], inserted: number, fetched: nu
 		"row_count_mismatch",
 		`${streamed} rows were streamed, ${fetched} scanned, ${inserted} inserted into ${formatTableName(jobs[0]!.parameters.table)}`,
 	);
+}
+
+/**
+ * A DuckDB file whose storage version is older than v1.5.0 keeps GEOMETRY without
+ * its CRS, and says nothing: the type has it until the file is opened again.
+ */
+async function forgottenCrs(connection: DuckDBConnection, plan: InsertPlan): Promise<Warning[]> {
+	const columns = plan.columns.filter(({ duckdb_type }) => duckdb_type.includes("GEOMETRY('"));
+	if (columns.length === 0) return [];
+	const version = await storageVersion(connection, catalogAlias);
+	if (version === null || version[0] > 1 || version[1] >= 5) return [];
+	return columns.map(({ name, duckdb_type }) => ({
+		code: "crs_dropped",
+		column: name,
+		detail: `the database file has a storage version before v1.5.0, which keeps no CRS: ${duckdb_type}`,
+	}));
 }
 
 async function droppedConstraints(

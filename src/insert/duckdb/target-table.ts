@@ -164,6 +164,20 @@ export async function listConstraints(
 	return lines;
 }
 
+/** Major and minor number of a file's storage version; null where there is no file. */
+export async function storageVersion(
+	connection: DuckDBConnection,
+	catalog: string,
+): Promise<[major: number, minor: number] | null> {
+	const found = await rows(
+		connection,
+		"SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = $1",
+		[catalog],
+	);
+	const numbers = /v(\d+)\.(\d+)/.exec(String(found[0]?.[0]));
+	return numbers ? [Number(numbers[1]), Number(numbers[2])] : null;
+}
+
 /** The types of a query's columns, without running it. */
 export async function columnTypes(
 	connection: DuckDBConnection,
