@@ -21,6 +21,9 @@ export const fileHeadBytes = 8;
 /** The footer's length and the magic after it. */
 export const fileTailBytes = 4 + fileMagic.length;
 
+/** Padding at most: after the magic, and with the end-of-stream marker between the last message and the footer. */
+export const maxGapBytes = 64;
+
 /** One message of a file, by its place from the file's first byte. */
 export interface FileBlock {
 	offset: number;

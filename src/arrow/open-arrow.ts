@@ -17,9 +17,11 @@ import type { ByteSource } from "./byte-source.ts";
 import { createBatchChecker } from "./check-batch.ts";
 import type { Codecs, Sha256 } from "./codecs.ts";
 import { planEngineForm } from "./engine-form.ts";
-import { readSource, type SourceEvent } from "./read-source.ts";
+import { withGeoMetadata } from "./geoarrow-metadata.ts";
+import { readSource } from "./read-source.ts";
 import { rebatch } from "./rebatch.ts";
 import type { SentSchema } from "./schema.ts";
+import type { SourceEvent } from "./source-events.ts";
 import type { ArrayData, CheckedBatch, Field, RawBatch } from "./types.ts";
 
 export interface OpenOptions {
@@ -152,8 +154,9 @@ class ArrowLoad implements BatchReader {
 		this.#sha256.update(chunk);
 	}
 
-	#plan(schema: SentSchema): void {
+	#plan(sent: SentSchema): void {
 		const { codecs, limits } = this.#options;
+		const schema = withGeoMetadata(sent);
 		const form = planEngineForm(schema, codecs, limits.maxBatchBytes);
 		const first = this.#plans.length === 0;
 		const order = first ? null : this.#align(schema, form.fields);

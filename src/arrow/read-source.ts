@@ -14,39 +14,14 @@
 
 import { IngestError } from "../errors.ts";
 import type { Warning } from "../flow.ts";
-import type { Limits } from "../limits.ts";
 import { ByteCursor } from "./byte-cursor.ts";
 import type { ByteSource } from "./byte-source.ts";
-import type { Codecs } from "./codecs.ts";
-import {
-	readFileAtRest,
-	readFileComingBy,
-	readFooterAtRest,
-	refuseBeforeSchema,
-} from "./file-format.ts";
+import { readFileAtRest, readFooterAtRest } from "./file-at-rest.ts";
+import { readFileComingBy } from "./file-format.ts";
 import { readMessage } from "./message-stream.ts";
-import type { SentSchema } from "./schema.ts";
 import { beginsArrow, fileMagic, knownFormat, requireArrow, sniffBytes } from "./sniff.ts";
-import { type DecodedBatch, StreamDecoder, schemaOf } from "./stream-decoder.ts";
-
-export type SourceEvent =
-	| { kind: "schema"; schema: SentSchema }
-	/** Of the schema before it. */
-	| { kind: "batch"; batch: DecodedBatch };
-
-export interface ReadOptions {
-	limits: Limits;
-	codecs: Codecs;
-	requireEos: boolean;
-	signal: AbortSignal;
-	onChunk(chunk: Uint8Array): void;
-	warn(warning: Warning): void;
-}
-
-export interface SourceContext extends ReadOptions {
-	/** Null: not known. */
-	sourceBytes: number | null;
-}
+import type { ReadOptions, SourceContext, SourceEvent } from "./source-events.ts";
+import { refuseBeforeSchema, StreamDecoder, schemaOf } from "./stream-decoder.ts";
 
 export async function* readSource(
 	source: ByteSource,

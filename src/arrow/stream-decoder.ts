@@ -101,8 +101,20 @@ export class StreamDecoder {
 	}
 }
 
+/** A batch, or something stranger, where the schema belongs. */
+export function refuseBeforeSchema(message: IpcMessage): IngestError {
+	const type = message.message.headerType() as number;
+	if (type !== headerTypes.recordBatch && type !== headerTypes.dictionaryBatch) {
+		return refuseMessage(message);
+	}
+	return new IngestError(
+		"invalid_arrow",
+		`a ${type === headerTypes.recordBatch ? "record" : "dictionary"} batch at byte ${message.offset} comes before any schema; the stream's beginning is missing`,
+	);
+}
+
 /** The error for a message that is neither schema nor batch. */
-export function refuseMessage(message: IpcMessage): IngestError {
+function refuseMessage(message: IpcMessage): IngestError {
 	switch (message.message.headerType() as number) {
 		case headerTypes.tensor:
 		case headerTypes.sparseTensor:

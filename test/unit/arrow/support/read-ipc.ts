@@ -1,8 +1,9 @@
 /** Reads bytes through `readSource`, as much as is needed to look at what came out. */
 
 import type { ByteSource } from "../../../../src/arrow/byte-source.ts";
-import { type ReadOptions, readSource } from "../../../../src/arrow/read-source.ts";
+import { readSource } from "../../../../src/arrow/read-source.ts";
 import type { SentSchema } from "../../../../src/arrow/schema.ts";
+import type { ReadOptions } from "../../../../src/arrow/source-events.ts";
 import type { DecodedBatch } from "../../../../src/arrow/stream-decoder.ts";
 import type { ArrayData, Field } from "../../../../src/arrow/types.ts";
 import { IngestError } from "../../../../src/errors.ts";
