@@ -20,7 +20,7 @@
 
 import { IngestError } from "../errors.ts";
 import type { Limits } from "../limits.ts";
-import { bitmapBytes, countNulls, isValid } from "./bitmap.ts";
+import { allocateBitmap, bitmapBytes, countNulls, isValid } from "./bitmap.ts";
 import { needBuffer, needShape } from "./buffer-views.ts";
 import { decimalCheck } from "./check-decimals.ts";
 import { checkIndices } from "./check-dictionary.ts";
@@ -134,6 +134,11 @@ function checkValidity(array: ArrayData, place: Place, codecs: Codecs): void {
 		);
 	}
 	array.nullCount = nulls;
+	// The engine reads a byte beyond the bits of nested arrays, which might not be this process's.
+	if (validity.byteOffset + bitmapBytes(length) < validity.buffer.byteLength) return;
+	const roomy = allocateBitmap(length, codecs);
+	roomy.set(validity.subarray(0, bitmapBytes(length)));
+	array.buffers[0] = roomy;
 }
 
 function valuesCheck(field: Field, context: Context, depth: number, path: string): Check {

@@ -111,6 +111,13 @@ export function concatSlices(
 			return withValidity(slices, [], joined, codecs);
 		}
 		case "union": {
+			const most = type.mode === "dense" ? 2 : 1;
+			if (slices.some(({ array }) => array.buffers.length > most)) {
+				throw new IngestError(
+					"unsupported_type",
+					"a delta of a dictionary of unions with nulls of their own, as before Arrow 1.0",
+				);
+			}
 			const typeIds = concatFixed(slices, 0, 1, codecs);
 			if (type.mode === "sparse") {
 				const extents = slices.map(({ from, length }) => rangeOf(from, length));

@@ -2,7 +2,8 @@
 
 import { IngestError } from "../errors.ts";
 import type { Warning } from "../flow.ts";
-import { unknownRow } from "./check-place.ts";
+import { refuseArray, unknownRow } from "./check-place.ts";
+import { typeIdsAt } from "./check-unions.ts";
 import type { Codecs } from "./codecs.ts";
 import { engineExtension } from "./extension-types.ts";
 import { date64Form } from "./form-dates.ts";
@@ -87,6 +88,7 @@ export function planField(sent: Field, context: FormContext): FieldForm {
 
 function geometryForm(geo: GeoPlan, field: Field, context: FormContext): FieldForm {
 	const { codecs, warnings, path, reading } = context;
+	const { type } = field;
 	const arrowType = typeName(field);
 	const rowOf = context.elementsAreRows ? (row: number) => row : () => unknownRow;
 	warnings.push(...geo.warnings);
@@ -96,7 +98,10 @@ function geometryForm(geo: GeoPlan, field: Field, context: FormContext): FieldFo
 		field: geo.field,
 		convert(array, mask) {
 			const place = { column: path, arrowType, batch: reading.batch, rowOf };
-			const converted = geo.convert(maskArray(array, field.type, mask, codecs), place);
+			if (type.kind === "union" && typeIdsAt(array, type) === 1) {
+				refuseArray(place, "unsupported_type", "a union of geometries with nulls of its own");
+			}
+			const converted = geo.convert(maskArray(array, type, mask, codecs), place);
 			for (; told < geo.warnings.length; told++) warnings.push(geo.warnings[told]!);
 			return maskArray(converted, geo.field.type, mask, codecs);
 		},

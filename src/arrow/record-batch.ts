@@ -110,14 +110,19 @@ class BatchDecoder {
 		}
 		const encoded = field.dictionary !== null;
 		const type = encoded ? field.dictionary!.indexType : field.type;
+		const unionValidity =
+			type.kind === "union" && this.#source.unionsHaveValidity
+				? this.#unionValidity(length, nullCount, path)
+				: null;
 		const array: ArrayData = {
 			length,
 			nullCount,
-			buffers: this.#buffers(type, length, nullCount, path),
+			buffers: this.#buffers(type, path),
 			children: [],
 			dictionary: null,
 		};
 		if (this.#source.bigEndian) swapToLittleEndian(type, array, this.#options.codecs);
+		if (unionValidity !== null) array.buffers.unshift(unionValidity);
 		if (encoded) {
 			array.dictionary = this.#options.dictionaryOf(field, nullCount, length, path);
 			return array;
@@ -130,13 +135,12 @@ class BatchDecoder {
 	}
 
 	/** https://arrow.apache.org/docs/format/Columnar.html#buffer-listing-for-each-layout */
-	#buffers(type: ArrowType, length: number, nullCount: number, path: string): ArrayData["buffers"] {
+	#buffers(type: ArrowType, path: string): ArrayData["buffers"] {
 		switch (type.kind) {
 			case "null":
 			case "run_end_encoded":
 				return [];
 			case "union":
-				if (this.#source.unionsHaveValidity) this.#passUnionValidity(length, nullCount, path);
 				return type.mode === "dense" ? [this.#bytes(path), this.#bytes(path)] : [this.#bytes(path)];
 			case "struct":
 			case "fixed_size_list":
@@ -166,18 +170,14 @@ class BatchDecoder {
 	}
 
 	/**
-	 * Until V5 a union could have nulls of its own beside those of its members.
-	 * DuckDB's unions cannot, nor those of V5, so real ones are refused.
+	 * Until V5 a union had a bitmap of its own, before its type ids. Null where it says
+	 * nothing; else it goes before the other buffers, as `check-unions.ts` knows it.
 	 */
-	#passUnionValidity(length: number, nullCount: number, path: string): void {
+	#unionValidity(length: number, nullCount: number, path: string): Uint8Array | null {
 		const validity = this.#validity(path);
-		if (validity === null || nullCount === 0) return;
-		if (validity.byteLength * 8 >= length && countNulls(validity, length) === 0) return;
-		throw new IngestError(
-			"unsupported_type",
-			`column ${path}: a union with nulls of its own, as before Arrow 1.0; write the data again with a current Arrow library`,
-			{ column: path, arrow_type: "union" },
-		);
+		if (validity === null || nullCount === 0) return null;
+		const isAllValid = validity.byteLength * 8 >= length && countNulls(validity, length) === 0;
+		return isAllValid ? null : validity;
 	}
 
 	/** One count for each view array of the batch, in the order of the nodes. */

@@ -100,6 +100,19 @@ describe("validity", () => {
 	});
 });
 
+describe("a bitmap at the very end of its memory", () => {
+	it("is copied to where a byte follows it, as the engine reads one more", () => {
+		const of = field("a", int(8));
+		const array = arrayOf(of, [1, null]);
+		const before = array.buffers[0]!;
+		expect(before.byteOffset + before.byteLength).toBe(before.buffer.byteLength);
+		check(of, array);
+		const after = array.buffers[0]!;
+		expect(after.byteOffset + 1).toBeLessThan(after.buffer.byteLength);
+		expect(after[0]! & 3).toBe(1);
+	});
+});
+
 describe("buffers", () => {
 	it.each([
 		[field("a", int(64)), 23],

@@ -245,7 +245,8 @@ function buildBatch(
 	const visit = (field: Field, array: ArrayData) => {
 		header.nodes.push({ length: BigInt(array.length), nullCount: BigInt(array.nullCount) });
 		const { kind } = field.type;
-		if (kind === "union" && version === 3) put(null);
+		const bare = field.type.kind === "union" && field.type.mode === "sparse" ? 1 : 2;
+		if (kind === "union" && version === 3 && array.buffers.length === bare) put(null);
 		for (const buffer of array.buffers) put(buffer);
 		if (field.dictionary !== null) return;
 		if (kind.endsWith("_view") && !kind.includes("list")) {
