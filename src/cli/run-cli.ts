@@ -8,6 +8,7 @@ import { Command, CommanderError } from "commander";
 import type { CliDeps } from "./cli-deps.ts";
 import { toProblem, UsageError } from "./cli-errors.ts";
 import type { CommandContext } from "./command.ts";
+import { completionCommand } from "./commands/completion.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { dropCommand } from "./commands/drop.ts";
 import { gcCommand } from "./commands/gc.ts";
@@ -54,6 +55,7 @@ export function buildProgram(context: CommandContext): Command {
 		serveCommand,
 		gcCommand,
 		doctorCommand,
+		completionCommand,
 	]) {
 		program.addCommand(make(context));
 	}
