@@ -26,7 +26,7 @@ import { createIdMaker } from "../src/stage/new-id.ts";
 import type { ObjectStore } from "../src/stage/object-store.ts";
 import { sendJob } from "../src/stage/request-replay.ts";
 import { createKeyStore } from "../src/tenant/key-store.ts";
-import { limitsOfTenants } from "../src/tenant/limits-of-tenants.ts";
+import { hasQuotas, limitsOfTenants } from "../src/tenant/limits-of-tenants.ts";
 import { createMemoryQueue } from "../src/trigger/queues/memory-queue.ts";
 import { sweep } from "../src/trigger/sweep.ts";
 import { createApp } from "../src/upload/create-app.ts";
@@ -201,6 +201,7 @@ export function forkLoader(
 		limits: config.limits,
 		logLevel: config.logLevel,
 		share: options.share !== false,
+		countUsage: hasQuotas(config.quotas),
 	};
 	const path = options.loaderModule ?? fileURLToPath(new URL("replay.child.ts", import.meta.url));
 	// Statements that stream hold a thread of this pool each while they are fed.

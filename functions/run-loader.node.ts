@@ -35,6 +35,8 @@ export interface LoaderConfig {
 	logLevel: LogLevel;
 	/** Small loads that wait together share a transaction. */
 	share: boolean;
+	/** Whether handlers need the tenants' usage. */
+	countUsage: boolean;
 }
 
 /** The drivers as constructed here, or something around them. */
@@ -96,7 +98,7 @@ export async function runLoader(
 		},
 		queue,
 		stop.signal,
-		config.share ? {} : { maxShared: 1 },
+		{ countUsage: config.countUsage, ...(config.share ? {} : { maxShared: 1 }) },
 	);
 	await sink.close();
 	process.disconnect?.();

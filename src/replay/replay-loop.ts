@@ -21,12 +21,15 @@ import {
 	runLoads,
 } from "./replay-one.ts";
 import { createTableBook } from "./table-book.ts";
+import { createUsageBook } from "./usage-book.ts";
 
 export interface LoopOptions {
 	/** Deliveries held at once; more are not taken from the queue. */
 	maxHeld?: number;
 	/** Groups and large loads that run at once, all tenants together. */
 	maxRunning?: number;
+	/** Whether tenants' usage is written down, for quotas. */
+	countUsage?: boolean;
 	/** Loads in one transaction; 1: no sharing. */
 	maxShared?: number;
 }
@@ -58,6 +61,7 @@ export async function runReplayLoop(
 ): Promise<void> {
 	const { maxHeld = 256, maxRunning = 4, maxShared = 64 } = options;
 	const tables = createTableBook(deps);
+	const usage = options.countUsage ? createUsageBook(deps) : null;
 	const lanes = new Map<string, Lane>();
 	const tasks = new Set<Promise<void>>();
 	let held = 0;
@@ -88,6 +92,7 @@ export async function runReplayLoop(
 			letGo();
 			return;
 		}
+		usage?.begin(job.tenant);
 		if (stop.aborted) {
 			await end(begun, delivery, { kind: "again", delayMs: 0, sameAttempt: true });
 			return;
@@ -152,6 +157,7 @@ export async function runReplayLoop(
 			await load.lease.release().catch((error) => fail(deps.log, error));
 			if (outcome.kind === "again") await answer(delivery, outcome);
 		} finally {
+			usage?.end(load.manifest.tenant);
 			letGo();
 		}
 	}
@@ -167,6 +173,7 @@ export async function runReplayLoop(
 	}
 	while (tasks.size > 0) await Promise.all(tasks);
 	await tables.flush();
+	await usage?.flush();
 }
 
 const isSmall = ({ size, manifest, deaths }: BegunLoad) =>

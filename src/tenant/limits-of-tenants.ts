@@ -10,12 +10,16 @@ export function limitsOfTenants(
 	clock: Clock,
 ): { rate: RequestRate | null; quotas: Quotas | null } {
 	const { requestsPerMinute, ...limits } = config.quotas;
-	const limited = Object.values(limits).some((limit) => limit !== null);
 	return {
 		rate:
 			requestsPerMinute === null
 				? null
 				: createRequestRate({ perMinute: requestsPerMinute, clock }),
-		quotas: limited ? createQuotas({ store, clock, limits }) : null,
+		quotas: hasQuotas(limits) ? createQuotas({ store, clock, limits }) : null,
 	};
+}
+
+/** Whether anything is limited that the loader must count. */
+export function hasQuotas({ bytesPerDay, rowsPerDay, openUploads, parallelLoads }: QuotaLimits) {
+	return [bytesPerDay, rowsPerDay, openUploads, parallelLoads].some((limit) => limit !== null);
 }

@@ -1,13 +1,14 @@
 /**
  * What a tenant may use: bytes and rows a day, uploads open, loads in parallel.
  *
- * The loader counts (`usage.ts`); we read its count at most every `cacheMs` and
+ * The loader counts (`usage.ts`), open uploads are listed; we look at most every `cacheMs` and
  * add what this process let through since. So the overshoot is what all other
  * processes let through within the cache's time, and what the loader had not yet
  * written down: n processes may take up to n times what is left in that time.
  */
 import type { Clock } from "../clock.ts";
 import { IngestError } from "../errors.ts";
+import { countOpenUploads } from "../stage/count-open-uploads.ts";
 import type { ObjectStore } from "../stage/object-store.ts";
 import { keyCacheMs } from "./key-store.ts";
 import { dayOf, readUsage, type Usage } from "./usage.ts";
@@ -36,6 +37,8 @@ export interface Quotas {
 
 interface Counted {
 	usage: Usage;
+	/** As listed at `readAt`; 0 where nobody asks. */
+	openUploads: number;
 	readAt: number;
 	/** Let through by this process since `usage.written_at`, as far as it knows. */
 	bytes: number;
@@ -75,6 +78,8 @@ export function createQuotas(options: {
 
 	async function refresh(tenant: string, now: number): Promise<Counted> {
 		const usage = await readUsage(store, tenant, now);
+		const openUploads =
+			limits.openUploads === null ? 0 : await countOpenUploads(store, tenant, limits.openUploads);
 		const before = counted.get(tenant);
 		counted.delete(tenant);
 		if (counted.size >= maxTenants) counted.delete(counted.keys().next().value as string);
@@ -84,8 +89,17 @@ export function createQuotas(options: {
 			before.usage.written_at === usage.written_at &&
 			now - before.since < forgetAfterMs;
 		const fresh: Counted = same
-			? { ...before, readAt: now }
-			: { usage, readAt: now, bytes: 0, uploads: 0, loads: 0, closed: new Set(), since: now };
+			? { ...before, openUploads, readAt: now, uploads: 0, closed: new Set() }
+			: {
+					usage,
+					openUploads,
+					readAt: now,
+					bytes: 0,
+					uploads: 0,
+					loads: 0,
+					closed: new Set(),
+					since: now,
+				};
 		counted.set(tenant, fresh);
 		return fresh;
 	}
@@ -112,7 +126,7 @@ export function createQuotas(options: {
 			if (limits.rowsPerDay !== null && rows >= limits.rowsPerDay) {
 				throw over("rows today", rows, limits.rowsPerDay, untilMidnight);
 			}
-			const uploads = Math.max(0, usage.open_uploads + count.uploads);
+			const uploads = Math.max(0, count.openUploads + count.uploads);
 			if (taking === "upload" && limits.openUploads !== null && uploads >= limits.openUploads) {
 				throw over("open uploads", uploads, limits.openUploads, retrySeconds);
 			}

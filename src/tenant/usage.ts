@@ -12,10 +12,8 @@ export const usageSchema = z.object({
 	/** Arrow bytes and rows of loads committed on that day. */
 	bytes: z.int().min(0),
 	rows: z.int().min(0),
-	/** Loads that wait or run. */
+	/** Loads that wait or run in the loader. */
 	loads_in_progress: z.int().min(0),
-	/** Uploads that take parts. */
-	open_uploads: z.int().min(0),
 	written_at: z.iso.datetime(),
 });
 export type Usage = z.infer<typeof usageSchema>;
@@ -31,7 +29,6 @@ export async function readUsage(store: ObjectStore, tenant: string, now: number)
 		bytes: 0,
 		rows: 0,
 		loads_in_progress: 0,
-		open_uploads: 0,
 		written_at: new Date(0).toISOString(),
 	};
 	const object = await store.get(usageKey(tenant));

@@ -6,18 +6,28 @@ import { startService } from "../../functions/all.node.ts";
 import { systemClock } from "../../src/clock.ts";
 import { type Environment, readConfig } from "../../src/config.ts";
 import { type Log, silentLog } from "../../src/log.ts";
+import type { ObjectStore } from "../../src/stage/object-store.ts";
 import { createFsStore } from "../../src/stage/stores/fs-store.ts";
 import { createKey } from "../../src/tenant/keys.ts";
 import type { HttpService } from "./http-service.ts";
 
 export interface NodeService extends HttpService {
 	folder: string;
+	store: ObjectStore;
+	/** Stops this one and starts the next on the same files. */
+	restart(): Promise<NodeService>;
 }
 
-export async function startNodeService(
-	options: { environment?: Environment; log?: Log } = {},
-): Promise<NodeService> {
-	const folder = await mkdtemp(join(tmpdir(), "duckdock-http-"));
+export interface NodeServiceOptions {
+	environment?: Environment;
+	log?: Log;
+}
+
+export async function startNodeService(options: NodeServiceOptions = {}): Promise<NodeService> {
+	return startIn(await mkdtemp(join(tmpdir(), "duckdock-http-")), options);
+}
+
+async function startIn(folder: string, options: NodeServiceOptions): Promise<NodeService> {
 	const config = readConfig({
 		DUCKDOCK_STORE: `file:${folder}/objects`,
 		DUCKDOCK_TARGET: `${folder}/db/{tenant}.duckdb`,
@@ -28,7 +38,7 @@ export async function startNodeService(
 		DUCKDOCK_MAX_PARTS: "20",
 		DUCKDOCK_MAX_UPLOAD_BYTES: "1MiB",
 		DUCKDOCK_CORS_ORIGINS: "https://app.example.com",
-		DUCKDOCK_LOG: "warn",
+		DUCKDOCK_LOG: "error",
 		...options.environment,
 	});
 	const service = await startService(config, { log: options.log ?? silentLog });
@@ -39,12 +49,17 @@ export async function startNodeService(
 	return {
 		url: service.url,
 		folder,
+		store,
 		makeKey: async (wanted) => (await createKey(store, systemClock, wanted)).key,
 		limits: config.limits,
 		canWait: true,
 		hasMetrics: true,
 		openMetrics: true,
 		corsOrigin: "https://app.example.com",
+		async restart() {
+			await service.close();
+			return startIn(folder, options);
+		},
 		async stop() {
 			await service.close();
 			await rm(folder, { recursive: true, force: true });

@@ -23,11 +23,10 @@ function setUp(limits: Partial<QuotaLimits>) {
 			bytes: 0,
 			rows: 0,
 			loads_in_progress: 0,
-			open_uploads: 0,
 			written_at: new Date(now).toISOString(),
 			...usage,
 		});
-	return { quotas, publish, pass: (ms: number) => (now += ms) };
+	return { quotas, publish, store, pass: (ms: number) => (now += ms) };
 }
 
 const outcome = (work: Promise<void>) =>
@@ -70,8 +69,20 @@ test("loads in parallel: what was let through counts until it ends or the loader
 	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
 });
 
-test("open uploads: closing one makes room, once", async () => {
-	const { quotas } = setUp({ openUploads: 2 });
+test("open uploads are listed; closing one makes room, once", async () => {
+	const { quotas, store } = setUp({ openUploads: 4 });
+	const ids = [
+		"01ARZ3NDEKTSV4RRFFQ69G5FAV",
+		"01ARZ3NDEKTSV4RRFFQ69G5FAW",
+		"01ARZ3NDEKTSV4RRFFQ69G5FAX",
+	];
+	for (const id of ids) {
+		for (const name of ["parts/00001", "parts/00002", "upload.json"]) {
+			await store.put(`uploads/acme/${id}/${name}`, new Uint8Array(1));
+		}
+	}
+	await store.put(`uploads/acme/${ids[1]}/manifest.json`, new Uint8Array(1));
+	await store.put(`uploads/acme2/${ids[1]}/upload.json`, new Uint8Array(1));
 	const one = quotas();
 	await one.assertRoom("acme", "upload");
 	await one.assertRoom("acme", "upload");
