@@ -55,8 +55,8 @@ async function check(data: Dataset, database: string): Promise<void> {
 
 async function ofScript(data: Dataset, database: string, run: Finished): Promise<RunResult> {
 	await check(data, database);
-	const { seconds, rows } = JSON.parse(run.stdout) as { seconds: number; rows: number };
-	return { seconds, rows, wallSeconds: run.wallSeconds, peakBytes: run.peakBytes };
+	const said = JSON.parse(run.stdout) as Pick<RunResult, "seconds" | "rows" | "extra">;
+	return { ...said, wallSeconds: run.wallSeconds, peakBytes: run.peakBytes };
 }
 
 export function load(
@@ -68,16 +68,8 @@ export function load(
 		name,
 		async run(folder) {
 			const database = join(folder, "load.duckdb");
-			const args = [cli, "load", data.path, "--db", database, "--table", table, "--json"];
-			const run = await runChild(process.execPath, args, env);
-			await check(data, database);
-			const receipt = JSON.parse(run.stdout) as { duration_ms: number; rows_inserted: number };
-			return {
-				seconds: receipt.duration_ms / 1000,
-				rows: receipt.rows_inserted,
-				wallSeconds: run.wallSeconds,
-				peakBytes: run.peakBytes,
-			};
+			const args = [script("load-file.ts"), data.path, database, table];
+			return ofScript(data, database, await runChild(process.execPath, args, env));
 		},
 	};
 }

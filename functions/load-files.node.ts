@@ -26,7 +26,7 @@ export async function loadLocalFiles(request: LoadFilesRequest, world: World): P
 	const config = readConfig(loaderSettings(world.env));
 	const sink = createSink(databaseTarget(request.dbPath), localTenant, config, world);
 	try {
-		return await loadFiles({
+		const receipt = await loadFiles({
 			sources: request.files.map(({ path, size }) =>
 				size === null ? pipeSource(path, () => request.open(path)) : fileSource(path, size),
 			),
@@ -40,6 +40,8 @@ export async function loadLocalFiles(request: LoadFilesRequest, world: World): P
 			signal: request.signal,
 			...(request.onRows ? { onRows: request.onRows } : {}),
 		});
+		request.onReceipt?.(receipt);
+		return receipt;
 	} finally {
 		await sink.close();
 	}

@@ -40,6 +40,8 @@ export interface LoadFilesRequest {
 	parameters: LoadParameters;
 	signal: AbortSignal;
 	onRows?: (rows: number) => void;
+	/** Committed; the database is let go after it. */
+	onReceipt?: (receipt: Receipt) => void;
 }
 
 export interface DoctorCheck {
