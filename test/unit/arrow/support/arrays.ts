@@ -179,7 +179,7 @@ export function arrayOf(of: Field, values: readonly unknown[]): ArrayData {
 				),
 			);
 		case "union":
-			return unionOf(of, values as { member: number; value: unknown }[]);
+			return unionOf(of, values as ({ member: number; value: unknown } | null)[]);
 		case "run_end_encoded": {
 			const runs: unknown[] = [];
 			const ends: number[] = [];
@@ -214,7 +214,12 @@ export function arrayOf(of: Field, values: readonly unknown[]): ArrayData {
 	}
 }
 
-function unionOf(of: Field, values: readonly { member: number; value: unknown }[]): ArrayData {
+/** Null is a null of the first member. */
+function unionOf(
+	of: Field,
+	sent: readonly ({ member: number; value: unknown } | null)[],
+): ArrayData {
+	const values = sent.map((value) => value ?? { member: 0, value: null });
 	const { type, children } = of;
 	if (type.kind !== "union") throw new Error("not a union");
 	const ids = Uint8Array.from(values, ({ member }) => type.typeIds[member]!);
