@@ -185,7 +185,8 @@ std::unique_ptr<SchemaNode> ToSchemaNode(napi_env env, napi_value value, int dep
   node->children = ToSchemaNodes(env, Get(env, value, "children"), depth + 1);
   if (node->layout.n_children >= 0 && node->layout.n_children != static_cast<int64_t>(node->children.size())) {
     throw TypeFault{"column '" + node->name + "': format " + node->format + " has " +
-                    std::to_string(node->layout.n_children) + " children, got " + std::to_string(node->children.size())};
+                    std::to_string(node->layout.n_children) + " children, got " +
+                    std::to_string(node->children.size())};
   }
   const napi_value dictionary = Get(env, value, "dictionary");
   if (!IsMissing(env, dictionary)) node->dictionary = ToSchemaNode(env, dictionary, depth + 1);
@@ -222,8 +223,7 @@ napi_value Create(const Arguments& arguments) {
   StreamLimits limits{ToInteger(env, arguments.values[1], "capacityBatches"),
                       ToInteger(env, arguments.values[2], "capacityBytes")};
   auto environment = arguments.environment->self();
-  auto stream =
-      std::make_shared<RecordBatchStream>(std::move(root), limits, [environment] { environment->Wake(); });
+  auto stream = std::make_shared<RecordBatchStream>(std::move(root), limits, [environment] { environment->Wake(); });
   arguments.environment->Register(stream);
   auto handle = std::make_unique<StreamHandle>(std::move(stream));
   napi_value external;
@@ -287,8 +287,9 @@ napi_value Scan(const Arguments& arguments) {
   const DuckDBLibrary& library = Library();
   if (!library.ArrowScan(connection, name.c_str(), handle->c_stream())) {
     const std::string reason = RefusalOf(library, connection, stream->schema());
-    throw Fault{reason.empty() ? "DuckDB didn't create the view '" + name + "' and gives no reason: is there a table of that name?"
-                               : "DuckDB refuses the schema: " + reason};
+    throw Fault{reason.empty()
+                    ? "DuckDB didn't create the view '" + name + "' and gives no reason: is there a table of that name?"
+                    : "DuckDB refuses the schema: " + reason};
   }
   return nullptr;
 }
@@ -317,7 +318,8 @@ napi_value Push(const Arguments& arguments) {
   napi_typedarray_type plan_type;
   size_t plan_length = 0;
   void* plan_data = nullptr;
-  if (napi_get_typedarray_info(env, arguments.values[2], &plan_type, &plan_length, &plan_data, nullptr, nullptr) != napi_ok ||
+  if (napi_get_typedarray_info(env, arguments.values[2], &plan_type, &plan_length, &plan_data, nullptr, nullptr) !=
+          napi_ok ||
       plan_type != napi_float64_array) {
     throw TypeFault{"a batch's plan must be a Float64Array"};
   }

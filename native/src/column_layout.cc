@@ -34,13 +34,11 @@ int32_t DecimalWidth(const std::string& format) {
 // Width in bytes of the one-letter and "t…" formats; 0: not one of them.
 int32_t PrimitiveWidth(const std::string& format) {
   if (format.size() == 1) {
-    switch (format[0]) {
-      case 'c': case 'C': return 1;
-      case 's': case 'S': case 'e': return 2;
-      case 'i': case 'I': case 'f': return 4;
-      case 'l': case 'L': case 'g': return 8;
-      default: return 0;
-    }
+    const char letter = format[0];
+    if (std::strchr("cC", letter) != nullptr) return 1;
+    if (std::strchr("sSe", letter) != nullptr) return 2;
+    if (std::strchr("iIf", letter) != nullptr) return 4;
+    return std::strchr("lLg", letter) != nullptr ? 8 : 0;
   }
   if (format == "tdD" || format == "tts" || format == "ttm" || format == "tiM") return 4;
   if (format == "tdm" || format == "ttu" || format == "ttn" || format == "tiD") return 8;
@@ -135,8 +133,7 @@ int64_t RequiredBytes(const BufferRule& rule, int64_t length) {
   int64_t bytes = 0;
   switch (rule.kind) {
     case BufferKind::kValidity:
-    case BufferKind::kBits:
-      return (length + 7) / 8;
+    case BufferKind::kBits: return (length + 7) / 8;
     case BufferKind::kOffsets:
       // An empty array may leave out its single offset.
       if (length == 0) return 0;
@@ -145,8 +142,7 @@ int64_t RequiredBytes(const BufferRule& rule, int64_t length) {
     case BufferKind::kViews:
       if (__builtin_mul_overflow(length, static_cast<int64_t>(rule.width), &bytes)) return -1;
       return bytes;
-    case BufferKind::kData:
-      return 0;
+    case BufferKind::kData: return 0;
   }
   return -1;
 }

@@ -62,7 +62,8 @@ class Environment {
 class PinnedBuffers final : public BufferOwner {
  public:
   // JS thread. Null, with nothing pinned, on failure.
-  static std::unique_ptr<PinnedBuffers> Pin(napi_env env, Environment* environment, const std::vector<napi_value>& buffers);
+  static std::unique_ptr<PinnedBuffers> Pin(napi_env env, Environment* environment,
+                                            const std::vector<napi_value>& buffers);
   ~PinnedBuffers() override;
 
  private:

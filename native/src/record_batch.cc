@@ -11,9 +11,7 @@ constexpr size_t kCopyAlignment = 64;
 // empty array finds a zero there.
 alignas(kCopyAlignment) const uint8_t kEmptyBuffer[kCopyAlignment] = {};
 
-std::string Describe(const SchemaNode& node) {
-  return "column '" + node.name + "' (format " + node.format + ")";
-}
+std::string Describe(const SchemaNode& node) { return "column '" + node.name + "' (format " + node.format + ")"; }
 
 [[noreturn]] void Refuse(const SchemaNode& node, const std::string& what) {
   throw ShapeError(Describe(node) + ": " + what);
@@ -51,7 +49,8 @@ class BatchBuilder {
       root->children[i] = column;
       Column(*schema.children[i], column);
       if (column->length != rows) {
-        Refuse(*schema.children[i], "has " + std::to_string(column->length) + " rows in a batch of " + std::to_string(rows));
+        Refuse(*schema.children[i],
+               "has " + std::to_string(column->length) + " rows in a batch of " + std::to_string(rows));
       }
     }
     if (position_ != plan_.size) throw ShapeError("the batch has more columns than its schema");
@@ -137,7 +136,8 @@ class BatchBuilder {
     const auto offset = static_cast<uint64_t>(NextInteger(node, "a buffer's offset"));
     const auto size = static_cast<uint64_t>(NextInteger(node, "a buffer's length"));
     if (block == -1) return {nullptr, 0};
-    if (!(block >= 0 && block < static_cast<double>(blocks_.size()))) Refuse(node, "a buffer's memory block is unknown");
+    if (!(block >= 0 && block < static_cast<double>(blocks_.size())))
+      Refuse(node, "a buffer's memory block is unknown");
     const MemoryBlock& memory = blocks_[static_cast<size_t>(block)];
     if (offset > memory.size || size > memory.size - offset) {
       Refuse(node, "a buffer ends at byte " + std::to_string(offset + size) + " of an ArrayBuffer of " +
@@ -153,7 +153,8 @@ class BatchBuilder {
     if (copy_) {
 #ifdef ARROW_SCAN_EXACT_COPIES
       // For memory checkers: a buffer's end is the end of its memory.
-      copy_to_ = (batch_->copies_.emplace_back(new uint8_t[static_cast<size_t>(bytes.size)]), batch_->copies_.back().get());
+      copy_to_ =
+          (batch_->copies_.emplace_back(new uint8_t[static_cast<size_t>(bytes.size)]), batch_->copies_.back().get());
 #endif
       uint8_t* target = copy_to_;
       copy_to_ += RoundUp(static_cast<uint64_t>(bytes.size));
@@ -190,7 +191,8 @@ class BatchBuilder {
       CheckChildLength(node, *array, *node.children[i], *child, last_offset);
     }
     if (has_dictionary != (node.dictionary != nullptr)) {
-      Refuse(node, has_dictionary ? "has a dictionary that its schema doesn't name" : "has no dictionary, its schema names one");
+      Refuse(node, has_dictionary ? "has a dictionary that its schema doesn't name"
+                                  : "has no dictionary, its schema names one");
     }
     if (has_dictionary) {
       array->dictionary = NextArray();
@@ -220,11 +222,13 @@ class BatchBuilder {
         continue;
       }
       if (required < 0 || bytes.size < required) {
-        Refuse(node, "buffer " + std::to_string(i) + " has " + std::to_string(bytes.size) + " bytes, expected at least " +
-                         std::to_string(required) + " for " + std::to_string(array->length) + " rows");
+        Refuse(node, "buffer " + std::to_string(i) + " has " + std::to_string(bytes.size) +
+                         " bytes, expected at least " + std::to_string(required) + " for " +
+                         std::to_string(array->length) + " rows");
       }
       if (rule.kind == BufferKind::kOffsets && array->length > 0) {
-        last_offset = rule.width == 4 ? ReadAt<int32_t>(bytes.data, array->length) : ReadAt<int64_t>(bytes.data, array->length);
+        last_offset =
+            rule.width == 4 ? ReadAt<int32_t>(bytes.data, array->length) : ReadAt<int64_t>(bytes.data, array->length);
         if (last_offset < 0) Refuse(node, "the last offset is " + std::to_string(last_offset));
       }
       array->buffers[i] = Place(bytes, RequiredAlignment(rule));
@@ -249,21 +253,16 @@ class BatchBuilder {
     int64_t required = 0;
     switch (node.layout.child_rule) {
       case ChildRule::kNone:
-      case ChildRule::kAny:
-        return;
-      case ChildRule::kSameLength:
-        required = array.length;
-        break;
-      case ChildRule::kLastOffset:
-        required = last_offset;
-        break;
+      case ChildRule::kAny: return;
+      case ChildRule::kSameLength: required = array.length; break;
+      case ChildRule::kLastOffset: required = last_offset; break;
       case ChildRule::kMultiple:
         if (__builtin_mul_overflow(array.length, node.layout.list_size, &required)) required = INT64_MAX;
         break;
     }
     if (child.length < required) {
-      Refuse(node, "its child '" + child_node.name + "' has " + std::to_string(child.length) + " rows, expected at least " +
-                       std::to_string(required));
+      Refuse(node, "its child '" + child_node.name + "' has " + std::to_string(child.length) +
+                       " rows, expected at least " + std::to_string(required));
     }
   }
 

@@ -13,10 +13,7 @@ constexpr auto kRingInterval = std::chrono::milliseconds(100);
 
 RecordBatchStream::RecordBatchStream(std::unique_ptr<SchemaNode> schema, StreamLimits limits,
                                      std::function<void()> ring)
-    : schema_(std::move(schema)),
-      limits_(limits),
-      ring_(std::move(ring)),
-      live_(std::make_shared<LiveCounts>()) {}
+    : schema_(std::move(schema)), limits_(limits), ring_(std::move(ring)), live_(std::make_shared<LiveCounts>()) {}
 
 bool RecordBatchStream::RoomLocked() const {
   if (queue_.empty()) return true;
@@ -194,7 +191,9 @@ void StreamHandle::Abandon(StreamHandle* handle) {
     being_read->swap(kept);
   }
   for (StreamHandle* each : done) {
-    Retire(each, "the stream was garbage collected while a statement could still read it; keep it until the statement is over");
+    Retire(
+        each,
+        "the stream was garbage collected while a statement could still read it; keep it until the statement is over");
   }
 }
 

@@ -69,11 +69,11 @@ std::unique_ptr<RecordBatch> Batch(const RecordBatchStream& stream, int64_t numb
   std::memcpy(data + 1096, words, sizeof(words));
   std::memcpy(data + 1112, "onetwo", 6);
   const std::vector<double> plan = {
-      64, 0, 2, 0, 0, -1, 0, 0, 0, 0,    512,                                      // n
-      64, 0, 2, 1, 0, -1, 0, 0, 0, 512,  260,                                      // list
-      64, 0, 2, 0, 0, -1, 0, 0, 0, 776,  256,                                      // item
-      64, 0, 2, 0, 1, -1, 0, 0, 0, 1032, 64,                                       // word
-      2,  0, 3, 0, 0, -1, 0, 0, 0, 1096, 12, 0, 1112, 6,                           // its dictionary
+      64, 0, 2, 0, 0, -1, 0, 0, 0, 0,    512,              // n
+      64, 0, 2, 1, 0, -1, 0, 0, 0, 512,  260,              // list
+      64, 0, 2, 0, 0, -1, 0, 0, 0, 776,  256,              // item
+      64, 0, 2, 0, 1, -1, 0, 0, 0, 1032, 64,               // word
+      2,  0, 3, 0, 0, -1, 0, 0, 0, 1096, 12,  0, 1112, 6,  // its dictionary
   };
   const std::vector<MemoryBlock> blocks = {{data, owner->bytes.size()}};
   auto batch = RecordBatch::Build(stream.schema(), rows, {plan.data(), plan.size()}, blocks, copy, stream.live());
@@ -181,12 +181,8 @@ void Round(unsigned seed) {
     if (random() % 16 == 0) stream->Counts();
   }
   switch (way) {
-    case Way::kEnd:
-      stream->End();
-      break;
-    case Way::kFail:
-      stream->Fail("on purpose");
-      break;
+    case Way::kEnd: stream->End(); break;
+    case Way::kFail: stream->Fail("on purpose"); break;
     case Way::kClose:
       stream->End();
       stream->Close("closed");
