@@ -18,6 +18,7 @@ import { createBatchChecker } from "./check-batch.ts";
 import type { Codecs, Sha256 } from "./codecs.ts";
 import { planEngineForm } from "./engine-form.ts";
 import { withGeoMetadata } from "./geoarrow-metadata.ts";
+import { keepNullPromise } from "./null-promise.ts";
 import { readSource } from "./read-source.ts";
 import { rebatch } from "./rebatch.ts";
 import type { SentSchema } from "./schema.ts";
@@ -186,16 +187,25 @@ class ArrowLoad implements BatchReader {
 		return order.every((position, i) => position === i) ? null : order;
 	}
 
-	#take(length: number, columns: ArrayData[]): CheckedBatch {
+	#take(length: number, sent: ArrayData[]): CheckedBatch {
 		const plan = this.#plans.at(-1)!;
-		const raw: RawBatch = { length, columns, index: this.#batches };
+		const raw: RawBatch = { length, columns: sent, index: this.#batches };
 		plan.check(raw);
 		const batch = plan.convert(raw);
+		// Columns change places and nothing else: what was checked stays so.
+		const order = plan.order ?? batch.columns.map((_, i) => i);
+		const columns = order.map((position) => batch.columns[position]!);
+		if (plan !== this.#plans[0]) this.#keepNullPromises(columns, raw.index);
 		this.#batches++;
 		this.#rows += length;
-		if (plan.order === null) return batch;
-		// Columns change places and nothing else: what was checked stays so.
-		return { ...batch, columns: plan.order.map((position) => batch.columns[position]!) };
+		return plan.order === null ? batch : { ...batch, columns };
+	}
+
+	/** A later stream may say that nulls are allowed where the first, of which the table is made, said they aren't. */
+	#keepNullPromises(columns: readonly ArrayData[], batch: number): void {
+		this.sentFields.forEach((field, i) => {
+			keepNullPromise(field, this.engineFields[i]!, columns[i]!, this.#rows === 0, batch);
+		});
 	}
 
 	/** Faults in a batch's bytes say which batch it is, as those in its values do. */
