@@ -3,8 +3,11 @@
  * the very schemas that validate. https://spec.openapis.org/oas/v3.1.0
  */
 import { z } from "zod";
+import { type ErrorCode, errorCodes } from "../errors.ts";
 import { jsonAnswer } from "./answers.ts";
+import { problemKinds } from "./problem-json.ts";
 import { arrowBody, defineRoute, type Route } from "./route.ts";
+import { problemsOf } from "./route-problems.ts";
 import { noQuery, problemSchema } from "./schemas.ts";
 
 type Json = Record<string, unknown>;
@@ -136,14 +139,25 @@ function responsesOf(route: Route, components: Json): Json {
 				: { content: { [type]: { schema: jsonSchemaOf(answer.schema, components, "output") } } }),
 		};
 	}
-	responses.default = {
-		description: "A problem, with its code and whether to try again",
-		content: {
-			"application/problem+json": { schema: jsonSchemaOf(problemSchema, components, "output") },
-		},
-	};
+	const schema = jsonSchemaOf(problemSchema, components, "output");
+	const content = { "application/problem+json": { schema } };
+	for (const [status, codes] of problemsByStatus(route)) {
+		responses[status] = { description: codes.map(describeCode).join("; "), content };
+	}
+	responses.default = { description: "A problem, with its code and whether to try again", content };
 	return responses;
 }
+
+function problemsByStatus(route: Route): Map<number, ErrorCode[]> {
+	const found = new Map<number, ErrorCode[]>();
+	for (const code of problemsOf(route)) {
+		const { status } = problemKinds[code];
+		found.set(status, [...(found.get(status) ?? []), code]);
+	}
+	return new Map([...found].sort(([a], [b]) => a - b));
+}
+
+const describeCode = (code: ErrorCode) => `${code}: ${errorCodes[code]}`;
 
 /** Schemas with an id go to the components and are referred to. */
 function jsonSchemaOf(schema: z.ZodType, components: Json, io: "input" | "output" = "input"): Json {

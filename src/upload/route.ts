@@ -4,6 +4,7 @@
  * route's right granted.
  */
 import type { z } from "zod";
+import type { ErrorCode } from "../errors.ts";
 import type { LoadParameters, Receipt, TableName, UploadRequest } from "../flow.ts";
 import type { Log } from "../log.ts";
 import type { Principal } from "../tenant/key-store.ts";
@@ -81,6 +82,8 @@ export interface Route<
 	/** Headers that mean something here, with what they mean. */
 	headers?: Record<string, string>;
 	answers: Record<number, RouteAnswer>;
+	/** Codes besides those that right and body bring (`route-problems.ts`). */
+	problems?: readonly ErrorCode[];
 	handler(call: Call<z.output<Q>, BodyOf<B>>, granted: Grants[R]): Promise<Response>;
 }
 

@@ -10,7 +10,10 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Problem, Receipt } from "../../src/flow.ts";
 import type { Right } from "../../src/tenant/rights.ts";
+import { matchRoute } from "../../src/upload/match-route.ts";
 import { problemKinds } from "../../src/upload/problem-json.ts";
+import { problemsOf } from "../../src/upload/route-problems.ts";
+import { routes } from "../../src/upload/routes.ts";
 import { problemSchema, receiptSchema } from "../../src/upload/schemas.ts";
 import { arrowNumbers } from "./arrow-bytes.ts";
 import type { HttpService } from "./http-service.ts";
@@ -60,8 +63,24 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 		const text = await response.text();
 		const type = response.headers.get("content-type") ?? "";
 		const json = /json/.test(type) && text !== "" ? JSON.parse(text) : null;
-		if (response.status >= 400 && asked.method !== "HEAD") checkProblem(response, json);
+		if (response.status >= 400 && asked.method !== "HEAD") {
+			checkProblem(response, json);
+			checkDocumented(asked.method ?? "GET", path, response.status, json);
+		}
 		return { status: response.status, headers: response.headers, text, json };
+	}
+
+	/** What OpenAPI does not tell of is never answered. */
+	function checkDocumented(method: string, path: string, status: number, json: Problem) {
+		if (/%E0%A4/.test(path)) return;
+		const match = matchRoute(routes, method, path.split("?")[0]!);
+		if (match.kind !== "found" || status === 404) return;
+		const told = problemsOf(match.route);
+		expect([match.route.id, json.code, told]).toEqual([
+			match.route.id,
+			json.code,
+			expect.arrayContaining([json.code]),
+		]);
 	}
 
 	/** Every problem is one, whatever it was asked for. */

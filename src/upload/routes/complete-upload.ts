@@ -1,8 +1,10 @@
 /** `POST /v1/uploads/{id}/complete`: the parts become a load. */
+
 import { completeUpload as complete } from "../../stage/complete-upload.ts";
 import { answerLoad, appliedPreferences, waitMsOf } from "../answer-load.ts";
 import { readPreferences, readReprDigestField } from "../read-headers.ts";
 import { defineRoute } from "../route.ts";
+import { loadProblems } from "../route-problems.ts";
 import { acceptedSchema, completeFieldsSchema, noQuery, receiptSchema } from "../schemas.ts";
 
 export const completeUpload = defineRoute({
@@ -23,6 +25,7 @@ export const completeUpload = defineRoute({
 			headers: { Location: "Where the receipt is", "Retry-After": "Seconds" },
 		},
 	},
+	problems: [...loadProblems, "missing_parts", "upload_completed"],
 	async handler(call, upload) {
 		const { deps, body, request } = call;
 		const preferences = readPreferences(request.headers);

@@ -18,4 +18,5 @@ export const deleteUpload = defineRoute({
 		deps.quotas?.closeUpload(upload.tenant, upload.upload_id);
 		return emptyAnswer();
 	},
+	problems: ["upload_completed"],
 });

@@ -1,4 +1,5 @@
 /** `POST /v1/ingest/{table}`: one request, one load. */
+
 import { assertRoom, completeStaged } from "../../stage/complete-upload.ts";
 import { stageBody } from "../../stage/stage-body.ts";
 import { parseTableName } from "../../table-name.ts";
@@ -15,6 +16,7 @@ import {
 	readReprDigest,
 } from "../read-headers.ts";
 import { arrowBody, defineRoute } from "../route.ts";
+import { loadProblems } from "../route-problems.ts";
 import { acceptedSchema, receiptSchema } from "../schemas.ts";
 
 export const ingest = defineRoute({
@@ -46,6 +48,7 @@ export const ingest = defineRoute({
 			headers: { Location: "Where the receipt is", "Retry-After": "Seconds" },
 		},
 	},
+	problems: loadProblems,
 	target: ({ params, query, request }) =>
 		loadParametersOf(parseTableName(params.table!), query, request.headers),
 	async handler(call, load) {

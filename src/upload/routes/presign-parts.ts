@@ -22,4 +22,5 @@ export const presignParts = defineRoute({
 		}
 		throw new IngestError("internal", "direct parts are not taken yet");
 	},
+	problems: ["upload_completed", "upload_expired"],
 });

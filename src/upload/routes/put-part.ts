@@ -44,6 +44,7 @@ export const putPart = defineRoute({
 		countBytes(call, part.size);
 		return emptyAnswer();
 	},
+	problems: ["upload_completed", "upload_expired"],
 });
 
 function readPartNumber(text: string, maxParts: number): number {

@@ -25,4 +25,5 @@ export const readTable = defineRoute({
 			`there is no table ${formatTableName(table)}, or nothing was loaded into it yet`,
 		);
 	},
+	problems: ["table_not_found"],
 });

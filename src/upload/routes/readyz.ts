@@ -30,6 +30,7 @@ export const readyz = defineRoute({
 		});
 		return jsonAnswer({ status: "ready" });
 	},
+	problems: ["target_unavailable"],
 });
 
 const notReady = (code: "store_unavailable" | "target_unavailable", detail: string) =>

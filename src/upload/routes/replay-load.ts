@@ -1,8 +1,10 @@
 /** `POST /v1/loads/{id}/replay`: a failed load runs again from what is staged. */
+
 import { requestReplay } from "../../stage/request-replay.ts";
 import { answerLoad, appliedPreferences, waitMsOf } from "../answer-load.ts";
 import { readPreferences } from "../read-headers.ts";
 import { defineRoute } from "../route.ts";
+import { loadProblems } from "../route-problems.ts";
 import { acceptedSchema, noFields, noQuery, receiptSchema } from "../schemas.ts";
 
 export const replayLoad = defineRoute({
@@ -19,6 +21,7 @@ export const replayLoad = defineRoute({
 		200: { description: "The receipt", schema: receiptSchema },
 		202: { description: "It runs again", schema: acceptedSchema },
 	},
+	problems: loadProblems,
 	async handler(call, { tenant, load_id }) {
 		const receipt = await requestReplay(call.deps, tenant, load_id);
 		const preferences = readPreferences(call.request.headers);

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { IngestError } from "../../../src/errors.ts";
+import { errorCodes, IngestError } from "../../../src/errors.ts";
 import { silentLog } from "../../../src/log.ts";
 import type { Principal } from "../../../src/tenant/key-store.ts";
 import type { AppDeps } from "../../../src/upload/app-deps.ts";
 import { createApp } from "../../../src/upload/create-app.ts";
 import { matchRoute } from "../../../src/upload/match-route.ts";
 import { openapiDocument } from "../../../src/upload/openapi.ts";
+import { problemKinds } from "../../../src/upload/problem-json.ts";
+import { problemsOf } from "../../../src/upload/route-problems.ts";
 import { routes } from "../../../src/upload/routes.ts";
 
 /** What API.md opens to everyone. Nothing here knows a tenant. */
@@ -126,4 +128,18 @@ test("every route is in the OpenAPI document, with its security and a problem", 
 		expect(Object.keys(document.components.schemas)).toContain(name);
 	}
 	expect(text).not.toContain("#/$defs/");
+});
+
+test("every code of the contract can be met on some route, and every route tells its own", () => {
+	const told = new Set(routes.flatMap(problemsOf));
+	expect([...told].sort()).toEqual(Object.keys(errorCodes).sort());
+	const { paths } = openapiDocument(routes) as {
+		paths: Record<string, Record<string, { responses: Record<string, { description: string }> }>>;
+	};
+	for (const route of routes) {
+		const { responses } = paths[route.path]![route.method.toLowerCase()]!;
+		for (const code of problemsOf(route)) {
+			expect(responses[problemKinds[code].status]!.description).toContain(`${code}: `);
+		}
+	}
 });
