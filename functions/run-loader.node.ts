@@ -17,6 +17,7 @@ import { createLoaderSide, type FromLoader, type ToLoader } from "../src/replay/
 import { nodeCodecs } from "../src/replay/node-codecs.ts";
 import { createStagedReader } from "../src/replay/open-reader.ts";
 import { runReplayLoop } from "../src/replay/replay-loop.ts";
+import { thisProcess } from "../src/replay/this-process.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
 import type { ObjectStore } from "../src/stage/object-store.ts";
 import type { ReplayQueue } from "../src/trigger/replay-queue.ts";
@@ -94,6 +95,7 @@ export async function runLoader(
 			receipts: createStoreReceiptBook({ store, clock }),
 			newId: createIdMaker(clock),
 			createSha256: nodeCodecs.createSha256,
+			process: thisProcess,
 			...createStagedReader(config.limits),
 		},
 		queue,

@@ -16,6 +16,7 @@
  *    (or its fence) lets one COMMIT succeed. That is the last guard, and the only
  *    one that the promise needs; the lease saves the work of loading for nothing.
  * 4. A DuckDB file is attached by one process at a time besides.
+ * The same holds for a process that is taken for gone and isn't.
  */
 
 import type { Clock } from "../clock.ts";
@@ -40,29 +41,34 @@ export interface LeaseOptions {
 	newId(): string;
 	/** How long a loader that died is waited for. */
 	leaseMs?: number;
+	/** The name of this loader's process, and whether the process of such a name is surely gone: then nobody waits. */
+	process?: { name: string; isGone(name: string): boolean };
 }
 
-const defaultLeaseMs = 30_000;
+const defaultLeaseMs = 15_000;
 const maxRounds = 5;
 
 /** `load_in_progress`, with the seconds after which it makes sense to look again. */
 export async function takeLease(
-	{ store, clock, newId, leaseMs = defaultLeaseMs }: LeaseOptions,
+	{ store, clock, newId, leaseMs = defaultLeaseMs, process }: LeaseOptions,
 	tenant: string,
 	id: string,
 ): Promise<Lease> {
 	const owner = newId();
+	const isGone = ({ process: name }: LeaseObject) =>
+		name !== undefined && process?.isGone(name) === true;
 	const until = () => new Date(clock.now() + leaseMs).toISOString();
 	for (let round = 0; round < maxRounds; round++) {
 		const leases = await readLeases(store, tenant, id);
 		const last = leases.at(-1);
-		if (last !== undefined && leaseIsHeld(leases, clock.now())) {
+		if (last !== undefined && leaseIsHeld(leases, clock.now()) && !isGone(last)) {
 			throw held(id, Math.min(Date.parse(last.expires_at) - clock.now(), leaseMs));
 		}
 		const mine: LeaseObject = {
 			generation: (last?.generation ?? 0) + 1,
 			owner,
 			expires_at: until(),
+			...(process === undefined ? {} : { process: process.name }),
 		};
 		const key = leaseKey(tenant, id, mine.generation);
 		if ((await putJson(store, key, mine, { ifAbsent: true, volatile: true })) === null) continue;

@@ -25,7 +25,7 @@ import { formatTableName } from "../table-name.ts";
 import { problemOf } from "../upload/problem-json.ts";
 import { assertCounts } from "./assert-counts.ts";
 import { type CompareDeps, compareContent } from "./compare-content.ts";
-import { type Lease, takeLease } from "./lease.ts";
+import { type Lease, type LeaseOptions, takeLease } from "./lease.ts";
 import { loadReceipt } from "./load-receipt.ts";
 import { openStaged, type StagedSource } from "./open-staged.ts";
 import { maxAttemptsOf, pauseMs, verdicts } from "./verdict.ts";
@@ -38,6 +38,7 @@ export interface ReplayDeps extends CompareDeps {
 	/** Staged bytes, content coding still on, as checked batches. Reads until the first schema. */
 	openReader(source: StagedSource, manifest: Manifest, signal: AbortSignal): Promise<BatchReader>;
 	leaseMs?: number;
+	process?: LeaseOptions["process"];
 }
 
 export interface ReplayRequest {

@@ -52,7 +52,7 @@ interface InFlight {
 }
 
 const firstRestartMs = 50;
-const longestRestartMs = 5_000;
+const longestRestartMs = 2_000;
 
 export function superviseLoader(options: SuperviseOptions): Supervisor {
 	const { queue, clock, log, maxInFlight = 256, drainMs = 30_000 } = options;
@@ -64,6 +64,7 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 	let ready = false;
 	let died = 0;
 	let quickDeaths = 0;
+	let acked = false;
 	let lastNumber = 0;
 	let changed = Promise.withResolvers<void>();
 	let gone = Promise.withResolvers<void>();
@@ -102,7 +103,9 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 			gone.resolve();
 			if (stopping.signal.aborted) return;
 			died++;
-			quickDeaths = clock.now() - startedAt < 5_000 ? quickDeaths + 1 : 0;
+			// One that got something done is no loader that can't live.
+			quickDeaths = acked || clock.now() - startedAt > 10_000 ? 0 : quickDeaths + 1;
+			acked = false;
 			const pause = Math.min(longestRestartMs, firstRestartMs * 2 ** Math.min(10, quickDeaths));
 			const open = [...inFlight.values()].filter((one) => one.opened);
 			log.error("the loader died and is started again", {
@@ -147,6 +150,7 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 		change();
 		const { job } = one.delivery;
 		if (message.type === "ack") {
+			acked = true;
 			deathsOf.delete(nameOf(job));
 			options.receipts.wake(job.tenant, job.upload_id);
 			one.delivery.ack().catch(report);

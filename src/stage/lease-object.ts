@@ -7,6 +7,8 @@ export interface LeaseObject {
 	generation: number;
 	/** One of a kind for every taking. */
 	owner: string;
+	/** Where the owner can say so: its process. */
+	process?: string;
 	/** ISO 8601; renewed while the owner works. */
 	expires_at: string;
 }

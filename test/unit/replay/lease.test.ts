@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { takeLease } from "../../../src/replay/lease.ts";
+import { type LeaseOptions, takeLease } from "../../../src/replay/lease.ts";
 import { leaseIsHeld, readLeases } from "../../../src/stage/lease-object.ts";
 import { createIdMaker } from "../../../src/stage/new-id.ts";
 import { createMemoryStore } from "../../../src/stage/stores/memory-store.ts";
@@ -11,8 +11,8 @@ function world() {
 	const clock = createFakeClock();
 	const store = createMemoryStore({ now: clock.now });
 	const newId = createIdMaker(clock);
-	const take = (over: Partial<typeof deps> = {}) => takeLease({ ...deps, ...over }, "acme", id);
-	const deps = { store, clock, newId, leaseMs: 30_000 };
+	const take = (over: Partial<LeaseOptions> = {}) => takeLease({ ...deps, ...over }, "acme", id);
+	const deps: LeaseOptions = { store, clock, newId, leaseMs: 30_000 };
 	return { clock, store, take };
 }
 
@@ -49,6 +49,15 @@ describe("a lease", () => {
 		expect(next.generation).toBe(2);
 		await next.release();
 		expect(await readLeases(store, "acme", id)).toEqual([]);
+	});
+
+	it("of a process that is surely gone is taken over at once", async () => {
+		const { take } = world();
+		const process = { name: "host/1", isGone: () => false };
+		await take({ process });
+		await expect(take({ process })).rejects.toMatchObject({ code: "load_in_progress" });
+		const next = await take({ process: { name: "host/2", isGone: (name) => name === "host/1" } });
+		expect(next.generation).toBe(2);
 	});
 
 	it("that was taken over is seen as lost by its old owner, before COMMIT and at its next renewal", async () => {
