@@ -286,7 +286,7 @@ describe("locked down", () => {
 		}
 	});
 
-	test("what does not fit the memory limit is target_unavailable or spills beside the file, never elsewhere", async () => {
+	test("a load larger than the memory limit goes through, and nothing is left beside the file", async () => {
 		const small = new SinkFixture({ target: at.options.target, memoryLimit: "40MB" });
 		const ids = Array.from({ length: 50_000 }, (_, n) => n);
 		const receipt = await small.insert({
@@ -298,6 +298,58 @@ describe("locked down", () => {
 	});
 });
 
+/** Runs a script in a Node of its own, with `jobOf`, the columns and a sink on this fixture's files at hand. */
+async function inProcess(script: string, { env = {}, before = "" } = {}): Promise<string> {
+	const source = `
+		import { createDuckdbSink } from "./src/insert/duckdb/duckdb-sink.ts";
+		import { systemClock } from "./src/clock.ts";
+		import { silentLog } from "./src/log.ts";
+		import { jobOf } from "./test/contract/sink-fixture.ts";
+		import { int32, timestamp, utf8 } from "./test/contract/arrow-columns.ts";
+		const sink = createDuckdbSink({ target: ${JSON.stringify(at.options.target)}, clock: systemClock, log: silentLog });
+		const database = await sink.open("acme", AbortSignal.timeout(30000));
+		${script}
+		await database.close();
+		await sink.close();`;
+	const file = join(at.folder, "script.ts");
+	const root = new URL("../..", import.meta.url).pathname;
+	writeFileSync(file, source.replaceAll('from "./', `from "${root}`));
+	const child = spawn("/bin/sh", ["-c", `${before} exec "$0" "$1"`, process.execPath, file], {
+		env: { ...process.env, ...env },
+	});
+	let output = "";
+	for (const stream of [child.stdout, child.stderr]) {
+		stream.on("data", (chunk) => {
+			output += chunk;
+		});
+	}
+	await once(child, "close");
+	return output;
+}
+
+describe("a disk that is full", () => {
+	test("is target_unavailable, nothing of the load stays, and smaller loads go on", async () => {
+		const output = await inProcess(
+			`const batch = (n) => [int32("id", Array.from({ length: 10000 }, (_, i) => (i * 7919 * n) % 1000003)),
+				utf8("s", Array.from({ length: 10000 }, () => Math.random().toString(36)))];
+			for (const batches of [1, 60, 1, 1]) {
+				const load = () => jobOf({ batches: Array.from({ length: batches }, (_, n) => batch(n + 1)) });
+				const [outcome] = await database.insert([load()], async () => load());
+				console.log(outcome.receipt?.rows_inserted ?? outcome.error.code + ": " + outcome.error.message);
+			}`,
+			{ before: "ulimit -f 4096;" },
+		);
+		expect(output.trim().split("\n")).toEqual([
+			"10000",
+			"target_unavailable: the disk of the database is full",
+			"10000",
+			"10000",
+		]);
+		expect(await at.sql("SELECT count(*) FROM t")).toEqual([["30000"]]);
+		expect(await at.sql("SELECT count(*) FROM _duckdock.loads")).toEqual([["3"]]);
+	});
+});
+
 describe("time zones", () => {
 	test.each(["UTC", "America/New_York", "Asia/Kathmandu"])(
 		"the loader's TZ=%s changes no value of a timestamp, with zone or without, in any target column",
@@ -306,36 +358,17 @@ describe("time zones", () => {
 				"CREATE TABLE t(plain TIMESTAMP, aware TIMESTAMPTZ, day DATE, plain_of_aware TIMESTAMP)",
 			);
 			const micros = 1_700_000_000_123_456n;
-			const script = `
-				import { createDuckdbSink } from "./src/insert/duckdb/duckdb-sink.ts";
-				import { systemClock } from "./src/clock.ts";
-				import { silentLog } from "./src/log.ts";
-				import { jobOf } from "./test/contract/sink-fixture.ts";
-				import { timestamp } from "./test/contract/arrow-columns.ts";
-				const sink = createDuckdbSink({ target: ${JSON.stringify(at.options.target)}, clock: systemClock, log: silentLog });
-				const database = await sink.open("acme", AbortSignal.timeout(30000));
-				const at = [${micros}n];
+			const output = await inProcess(
+				`const at = [${micros}n];
 				const columns = [
 					timestamp("plain", null, at), timestamp("aware", "Europe/Berlin", at),
 					timestamp("day", "America/New_York", at), timestamp("plain_of_aware", "Asia/Tokyo", at),
 				];
 				const [outcome] = await database.insert([jobOf({ columns })]);
-				console.log(outcome.receipt?.status ?? outcome.error);
-				await database.close();
-				await sink.close();`;
-			const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
-				cwd: new URL("../..", import.meta.url).pathname,
-				env: { ...process.env, TZ: zone },
-			});
-			let output = "";
-			child.stdout.on("data", (chunk) => {
-				output += chunk;
-			});
-			child.stderr.on("data", (chunk) => {
-				output += chunk;
-			});
-			await once(child, "exit");
-			expect(output).toContain("committed");
+				console.log(outcome.receipt?.status ?? outcome.error);`,
+				{ env: { TZ: zone } },
+			);
+			expect(output.trim()).toBe("committed");
 			expect(
 				await at.sql(
 					"SELECT epoch_us(plain), epoch_us(aware), day, epoch_us(plain_of_aware) FROM t",

@@ -30,10 +30,14 @@ export function errorClass(message: string): string {
 	return /^([A-Za-z]+(?: [A-Za-z]+)*) Error: /.exec(message)?.[1] ?? "";
 }
 
-/** After one of these the whole instance answers nothing any more. */
+/** Anchored: what follows may quote a value of the upload. */
+const diskError =
+	/^(?:IO Error: |FATAL Error: |TransactionContext Error: Failed to commit: (?:Could not (?:write|read|sync|truncate)|No space left))/;
+
+/** After one of these the instance must be closed: of the disk, or one that DuckDB doesn't recover from. */
 export function isInstanceLost(error: unknown): boolean {
 	for (let at = error; at instanceof Error; at = at.cause) {
-		if (/^(FATAL|INTERNAL) Error: |database has been invalidated/.test(at.message)) return true;
+		if (diskError.test(at.message) || /^INTERNAL Error: /.test(at.message)) return true;
 	}
 	return false;
 }
@@ -47,6 +51,9 @@ export function toIngestError(
 	const text = tidy(raw, context.path);
 	const options = { cause: error };
 
+	if (diskError.test(text)) {
+		return new IngestError("target_unavailable", reasonOf(text), options);
+	}
 	if (/constraint/i.test(text) && /^(Constraint|TransactionContext) Error/.test(text)) {
 		return new IngestError("constraint_violation", withoutClass(text), {
 			...options,
@@ -67,10 +74,8 @@ export function toIngestError(
 		}
 		case "Dependency":
 			return new IngestError("constraint_violation", withoutClass(text), options);
-		case "IO":
 		case "Out of Memory":
 		case "Permission":
-		case "FATAL":
 		case "Connection":
 		case "HTTP":
 			return new IngestError("target_unavailable", reasonOf(text), options);
@@ -103,7 +108,8 @@ function withoutClass(text: string): string {
 
 function reasonOf(text: string): string {
 	const detail = withoutClass(text);
-	if (/no space left|disk (is )?full/i.test(detail)) return "the disk of the database is full";
+	if (/no space left|disk quota|file too large/i.test(detail))
+		return "the disk of the database is full";
 	return detail;
 }
 

@@ -5,8 +5,10 @@
  * that there is some. The file is attached by the first operation that needs it
  * and let go `lingerMs` after the last handle was closed, so that a burst of loads
  * opens it once and other programs get at it soon after. Opening and closing
- * never overlap. An instance that DuckDB has given up (FATAL, INTERNAL) is closed
- * when its last operation ends, and the next one attaches anew.
+ * never overlap. An instance that has met an error of the disk or of DuckDB itself
+ * is closed when its last operation ends, before the next one: DuckDB gives such
+ * instances up, and blocks that a load has written and rolled back are free again
+ * only when the file is opened anew.
  */
 
 import type { DuckDBConnection } from "@duckdb/node-api";
@@ -45,13 +47,18 @@ export function createTenantDatabase(
 	let lost = false;
 	let lingering: AbortController | null = null;
 	let closing = false;
-	let whenIdle = () => {};
+	/** Those who wait for the last operation to end. */
+	const idlers: (() => void)[] = [];
 	/** Attaching and closing, one after the other. */
 	let turn: Promise<unknown> = Promise.resolve();
 	const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
 		const mine = turn.then(work, work);
 		turn = mine.catch(() => {});
 		return mine;
+	};
+
+	const lastOperation = async () => {
+		while (operations > 0) await new Promise<void>((resolve) => idlers.push(resolve));
 	};
 
 	const letGo = () =>
@@ -72,7 +79,7 @@ export function createTenantDatabase(
 
 	const idle = () => {
 		if (operations > 0) return;
-		whenIdle();
+		for (const wake of idlers.splice(0)) wake();
 		if (attached === null || closing) return;
 		if (lost) void letGo();
 		else if (handles === 0) void linger();
@@ -81,10 +88,12 @@ export function createTenantDatabase(
 	const enter = (signal: AbortSignal, create: boolean) =>
 		inTurn(async () => {
 			signal.throwIfAborted();
-			if (lost && operations === 0 && attached !== null) {
-				await attached.close();
+			if (lost && attached !== null) {
+				await lastOperation();
+				const closing = attached;
 				attached = null;
 				lost = false;
+				await closing.close();
 			}
 			if (attached === null) {
 				if (!create && !targetExists(target)) return null;
@@ -128,7 +137,7 @@ export function createTenantDatabase(
 		async close() {
 			lingering?.abort();
 			closing = true;
-			if (operations > 0) await new Promise<void>((resolve) => (whenIdle = resolve));
+			await lastOperation();
 			await letGo();
 			closing = false;
 		},
