@@ -3,13 +3,13 @@
  *
  * In: the coded bytes in chunks. Out: the Arrow bytes in chunks, never more than `maxBytes`
  * and never more than a few chunks ahead of who reads them, however well they compress.
+ * Several gzip members or zstd frames may follow each other, as in `cat a.zst b.zst`.
  *
  * Errors: `truncated_stream` where the coded bytes end too early, `bad_request` where they
  * are not what the coding says or something follows them, `too_large` over the limit.
  */
 
-import { Readable, type Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import type { Transform } from "node:stream";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 import { IngestError } from "../errors.ts";
 
@@ -33,55 +33,109 @@ export async function* decodeContent(
 		yield* chunks;
 		return;
 	}
-	let coded = 0;
-	const counted = async function* () {
-		for await (const chunk of chunks) {
-			coded += chunk.byteLength;
-			yield chunk;
-		}
-	};
-	const decoder = createDecoder(coding);
-	const ending = new AbortController();
-	const feeding = pipeline(Readable.from(counted(), { objectMode: false }), decoder, {
-		signal: AbortSignal.any([signal, ending.signal]),
-	});
-	// Whoever iterates the decoder meets the same error there.
-	feeding.catch(() => {});
+	const input = new CodedInput(chunks);
 	let decoded = 0;
 	try {
-		for await (const chunk of decoder as AsyncIterable<Uint8Array>) {
-			decoded += chunk.byteLength;
-			if (decoded > maxBytes) {
-				throw new IngestError(
-					"too_large",
-					`the ${coding} content is over the limit of ${maxBytes} bytes when unpacked`,
-					{ extra: { limit: maxBytes } },
-				);
+		do {
+			for await (const chunk of decodeMember(coding, input)) {
+				signal.throwIfAborted();
+				decoded += chunk.byteLength;
+				if (decoded > maxBytes) {
+					throw new IngestError(
+						"too_large",
+						`the ${coding} content is over the limit of ${maxBytes} bytes when unpacked`,
+						{ extra: { limit: maxBytes } },
+					);
+				}
+				yield chunk;
 			}
-			yield chunk;
-		}
-		await feeding;
+		} while (await input.hasMore());
 	} catch (error) {
 		throw explain(error, coding);
 	} finally {
-		ending.abort();
-	}
-	if (coded > decoder.bytesWritten) {
-		throw new IngestError(
-			"bad_request",
-			`${coded - decoder.bytesWritten} bytes follow the ${coding} content of ${decoder.bytesWritten}`,
-		);
+		await input.close();
 	}
 }
 
-function createDecoder(coding: "gzip" | "zstd"): Transform & { readonly bytesWritten: number } {
-	return coding === "gzip" ? createGunzip({ chunkSize }) : createZstdDecompress({ chunkSize });
+/** Coded bytes, of which those that a decoder didn't want are given to the next one. */
+class CodedInput {
+	readonly #chunks: AsyncIterator<Uint8Array>;
+	#rest: Uint8Array | null = null;
+
+	constructor(chunks: AsyncIterable<Uint8Array>) {
+		this.#chunks = chunks[Symbol.asyncIterator]();
+	}
+
+	async next(): Promise<Uint8Array | null> {
+		const rest = this.#rest;
+		this.#rest = null;
+		if (rest !== null) return rest;
+		for (;;) {
+			const next = await this.#chunks.next();
+			if (next.done) return null;
+			if (next.value.byteLength > 0) return next.value;
+		}
+	}
+
+	giveBack(bytes: Uint8Array): void {
+		this.#rest = bytes.byteLength > 0 ? bytes : null;
+	}
+
+	async hasMore(): Promise<boolean> {
+		const next = await this.next();
+		if (next !== null) this.giveBack(next);
+		return next !== null;
+	}
+
+	async close(): Promise<void> {
+		await this.#chunks.return?.();
+	}
+}
+
+/**
+ * One decoder's worth: all gzip members, or zstd frames up to one that ends inside a chunk, after
+ * which Node's decoder takes no more.
+ */
+async function* decodeMember(
+	coding: "gzip" | "zstd",
+	input: CodedInput,
+): AsyncGenerator<Uint8Array> {
+	const decoder: Transform & { readonly bytesWritten: number } =
+		coding === "gzip" ? createGunzip({ chunkSize }) : createZstdDecompress({ chunkSize });
+	const ended = new Promise<void>((resolve) => decoder.once("close", resolve));
+	let fed = 0;
+	let last: Uint8Array = new Uint8Array(0);
+	const feed = async () => {
+		for (;;) {
+			const chunk = await input.next();
+			if (chunk === null) {
+				decoder.end();
+				return;
+			}
+			last = chunk;
+			fed += chunk.byteLength;
+			const taken = new Promise<void>((resolve) => decoder.write(chunk, () => resolve()));
+			await Promise.race([taken, ended]);
+			// It leaves input only where a frame ended inside it.
+			if (decoder.destroyed || decoder.bytesWritten < fed) return;
+		}
+	};
+	const feeding = feed().catch((error) => {
+		decoder.destroy(error);
+	});
+	try {
+		yield* decoder as AsyncIterable<Uint8Array>;
+	} finally {
+		decoder.destroy();
+		await feeding;
+	}
+	input.giveBack(last.subarray(last.byteLength - (fed - decoder.bytesWritten)));
 }
 
 /** zlib's errors have codes of their own; everything else came from the source. */
 function explain(error: unknown, coding: ContentCoding): unknown {
 	const code = error instanceof Error && "code" in error ? String(error.code) : "";
-	if (code === "Z_BUF_ERROR" || (error as Error)?.message === "unexpected end of file") {
+	if (code === "Z_BUF_ERROR") {
 		return new IngestError("truncated_stream", `the ${coding} content ends too early`, {
 			cause: error,
 		});
