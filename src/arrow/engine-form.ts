@@ -33,7 +33,9 @@ import { defaultLimits } from "../limits.ts";
 import type { Codecs } from "./codecs.ts";
 import { planField } from "./form-field.ts";
 import { meteredCodecs } from "./metered-codecs.ts";
-import { keepNullPromise } from "./null-promise.ts";
+import { keepNullPromise, takeBackPromises } from "./null-promise.ts";
+import { pieceRows } from "./piece-rows.ts";
+import { sliceArray } from "./slice-array.ts";
 import { typeName } from "./type-name.ts";
 import type { CheckedBatch, Field, RawBatch, Schema } from "./types.ts";
 
@@ -43,13 +45,16 @@ export interface EngineForm {
 	/** Grows while batches are converted: some losses are met only in values. */
 	warnings: Warning[];
 	/**
-	 * Only for batches that the schema's checker has passed. A column whose first rows
-	 * break its promise of no nulls becomes nullable in `schema` (null-promise.ts).
+	 * Only for batches that the schema's checker has passed.
+	 * A column whose first rows break its promise of no nulls becomes nullable in `schema`
+	 * (null-promise.ts).
 	 */
 	convert(raw: RawBatch): CheckedBatch;
+	/** The same, of more than `maxRows` rows in pieces: each is cut before it is converted, so that no more unfolds at once. */
+	convertPieces(raw: RawBatch, maxRows: number): Generator<CheckedBatch>;
 }
 
-/** `maxUnfoldedBytes` bounds what one batch may need beyond its own buffers. */
+/** `maxUnfoldedBytes` bounds what one piece of a batch may need beyond its own buffers. */
 export function planEngineForm(
 	schema: Schema,
 	codecs: Codecs,
@@ -57,7 +62,7 @@ export function planEngineForm(
 ): EngineForm {
 	const warnings: Warning[] = [];
 	const metered = meteredCodecs(codecs, maxUnfoldedBytes);
-	const reading = { batch: 0 };
+	const reading = { batch: 0, firstRow: 0 };
 	let rowsSeen = 0;
 	const plans = schema.fields.map((field) =>
 		planField(field, {
@@ -68,24 +73,40 @@ export function planEngineForm(
 			reading,
 		}),
 	);
+	const convertRows = (raw: RawBatch, from: number, length: number): CheckedBatch => {
+		metered.reset();
+		reading.batch = raw.index;
+		reading.firstRow = from;
+		const isFirst = rowsSeen === 0;
+		const columns = plans.map((plan, i) => {
+			const field = schema.fields[i]!;
+			try {
+				const whole = raw.columns[i]!;
+				const sent =
+					length === raw.length ? whole : sliceArray(field, whole, from, length, metered.codecs);
+				const column = plan.convert(sent, null);
+				keepNullPromise(field, plan.field, column, isFirst, reading);
+				return column;
+			} catch (error) {
+				throw placed(error, field, raw.index);
+			}
+		});
+		rowsSeen += length;
+		return { length, columns } as unknown as CheckedBatch;
+	};
 	return {
 		fields: plans.map((plan) => ({ ...plan.field })),
 		warnings,
-		convert(raw) {
-			metered.reset();
-			reading.batch = raw.index;
-			const isFirst = rowsSeen === 0;
-			const columns = plans.map((plan, i) => {
-				try {
-					const column = plan.convert(raw.columns[i]!, null);
-					keepNullPromise(schema.fields[i]!, plan.field, column, isFirst, raw.index);
-					return column;
-				} catch (error) {
-					throw placed(error, schema.fields[i]!, raw.index);
-				}
-			});
-			rowsSeen += raw.length;
-			return { length: raw.length, columns } as unknown as CheckedBatch;
+		convert: (raw) => convertRows(raw, 0, raw.length),
+		*convertPieces(raw, maxRows) {
+			if (rowsSeen === 0) takeBackPromises(schema.fields, raw.columns);
+			const rows = raw.length <= maxRows ? raw.length : pieceRows(raw.length, maxRows);
+			let from = 0;
+			do {
+				const length = Math.min(rows, raw.length - from);
+				yield convertRows(raw, from, length);
+				from += length;
+			} while (from < raw.length);
 		},
 	};
 }

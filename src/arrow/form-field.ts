@@ -26,8 +26,8 @@ export interface FormContext {
 	path: string;
 	/** Element i is shown by row i, and by no other. */
 	elementsAreRows: boolean;
-	/** Of the batch that is being converted. */
-	reading: { batch: number };
+	/** What is being converted: the batch as sent, and the row of it that element 0 is. */
+	reading: { batch: number; firstRow: number };
 }
 
 export interface FieldForm {
@@ -90,7 +90,9 @@ function geometryForm(geo: GeoPlan, field: Field, context: FormContext): FieldFo
 	const { codecs, warnings, path, reading } = context;
 	const { type } = field;
 	const arrowType = typeName(field);
-	const rowOf = context.elementsAreRows ? (row: number) => row : () => unknownRow;
+	const rowOf = context.elementsAreRows
+		? (row: number) => reading.firstRow + row
+		: () => unknownRow;
 	warnings.push(...geo.warnings);
 	// The plan's own list grows with the values it meets.
 	let told = geo.warnings.length;

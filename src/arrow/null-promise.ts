@@ -18,7 +18,7 @@ export function keepNullPromise(
 	engineField: Field,
 	array: ArrayData,
 	isFirst: boolean,
-	batch: number,
+	reading: { batch: number; firstRow: number },
 ): void {
 	if (field.nullable) return;
 	const row = firstNull(engineField, array);
@@ -32,11 +32,18 @@ export function keepNullPromise(
 		`column ${field.name}: a null in a field that is not nullable`,
 		{
 			column: field.name,
-			batch,
-			row,
+			batch: reading.batch,
+			row: reading.firstRow + row,
 			arrow_type: typeName(field),
 		},
 	);
+}
+
+/** For the first batch as it was sent, before it comes in pieces: what its own bitmaps already tell. */
+export function takeBackPromises(fields: readonly Field[], columns: readonly ArrayData[]): void {
+	fields.forEach((field, i) => {
+		if (columns[i]!.nullCount > 0) field.nullable = true;
+	});
 }
 
 /** The first row that DuckDB will hold NULL for, or -1. Its unions are null where the selected member is. */

@@ -48,7 +48,7 @@ export async function openArrow(
 interface StreamPlan {
 	fields: readonly Field[];
 	check(raw: RawBatch): void;
-	convert(raw: RawBatch): CheckedBatch;
+	convertPieces(raw: RawBatch, maxRows: number): Generator<CheckedBatch>;
 	warnings: readonly Warning[];
 	/** For each column of the first stream its position in this one; null: the same. */
 	order: number[] | null;
@@ -93,13 +93,13 @@ class ArrowLoad implements BatchReader {
 		});
 	}
 
-	/** One for each batch as sent. */
+	/** One for each batch as sent, or its pieces. */
 	async *#checkedBatches(): AsyncGenerator<CheckedBatch> {
 		try {
 			for await (const event of this.#events) {
 				this.#stop.signal.throwIfAborted();
 				if (event.kind === "schema") this.#plan(event.schema);
-				else yield this.#take(event.batch.length, event.batch.columns);
+				else yield* this.#take(event.batch.length, event.batch.columns);
 			}
 		} finally {
 			await this.#events.return(undefined);
@@ -168,7 +168,7 @@ class ArrowLoad implements BatchReader {
 		this.#plans.push({
 			fields: schema.fields,
 			check: createBatchChecker(schema, limits, codecs),
-			convert: form.convert,
+			convertPieces: form.convertPieces,
 			warnings: form.warnings,
 			order,
 		});
@@ -187,24 +187,30 @@ class ArrowLoad implements BatchReader {
 		return order.every((position, i) => position === i) ? null : order;
 	}
 
-	#take(length: number, sent: ArrayData[]): CheckedBatch {
+	*#take(length: number, sent: ArrayData[]): Generator<CheckedBatch> {
 		const plan = this.#plans.at(-1)!;
 		const raw: RawBatch = { length, columns: sent, index: this.#batches };
 		plan.check(raw);
-		const batch = plan.convert(raw);
-		// Columns change places and nothing else: what was checked stays so.
-		const order = plan.order ?? batch.columns.map((_, i) => i);
-		const columns = order.map((position) => batch.columns[position]!);
-		if (plan !== this.#plans[0]) this.#keepNullPromises(columns, raw.index);
+		let firstRow = 0;
+		for (const batch of plan.convertPieces(raw, maxScanRows)) {
+			// Columns change places and nothing else: what was checked stays so.
+			const order = plan.order ?? batch.columns.map((_, i) => i);
+			const columns = order.map((position) => batch.columns[position]!);
+			if (plan !== this.#plans[0]) this.#keepNullPromises(columns, { batch: raw.index, firstRow });
+			firstRow += batch.length;
+			this.#rows += batch.length;
+			yield plan.order === null ? batch : { ...batch, columns };
+		}
 		this.#batches++;
-		this.#rows += length;
-		return plan.order === null ? batch : { ...batch, columns };
 	}
 
 	/** A later stream may say that nulls are allowed where the first, of which the table is made, said they aren't. */
-	#keepNullPromises(columns: readonly ArrayData[], batch: number): void {
+	#keepNullPromises(
+		columns: readonly ArrayData[],
+		reading: { batch: number; firstRow: number },
+	): void {
 		this.sentFields.forEach((field, i) => {
-			keepNullPromise(field, this.engineFields[i]!, columns[i]!, this.#rows === 0, batch);
+			keepNullPromise(field, this.engineFields[i]!, columns[i]!, this.#rows === 0, reading);
 		});
 	}
 

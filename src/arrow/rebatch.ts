@@ -5,7 +5,7 @@
  * Measured (4 M rows of two columns, 2 cores): batches of 100 rows ran at 0.6 M
  * rows/s, of 100,000 at 5.4, one of 4 M at 5, since one thread scans one batch.
  * So batches below `minRows` are joined by copying, those above `maxRows` cut
- * into equal pieces without a copy; batches without rows vanish.
+ * into equal pieces without copying values; batches without rows vanish.
  *
  * Memory: at most `maxBytes` of small batches wait, which a join then copies once.
  * A batch that would take the join beyond is given out after what waits.
@@ -13,11 +13,9 @@
 
 import type { Codecs } from "./codecs.ts";
 import { concatArrays } from "./concat-arrays.ts";
+import { pieceRows } from "./piece-rows.ts";
 import { sliceArray } from "./slice-array.ts";
 import type { ArrayData, CheckedBatch, Field } from "./types.ts";
-
-/** Rows of one DuckDB vector. */
-const vectorRows = 2_048;
 
 export interface RebatchOptions {
 	/** Batches of fewer rows are joined with those that follow. */
@@ -60,7 +58,7 @@ export async function* rebatch(
 			yield joined();
 		}
 		if (!isSmall) {
-			yield* cutBatch(fields, batch, maxRows);
+			yield* cutBatch(fields, batch, maxRows, codecs);
 			continue;
 		}
 		waiting.push(batch);
@@ -94,20 +92,18 @@ function* cutBatch(
 	fields: readonly Field[],
 	batch: CheckedBatch,
 	maxRows: number,
+	codecs: Codecs,
 ): Generator<CheckedBatch> {
 	if (batch.length <= maxRows) {
 		yield batch;
 		return;
 	}
-	const pieces = Math.ceil(batch.length / maxRows);
-	const vectors = Math.ceil(batch.length / pieces / vectorRows);
-	const rows = Math.max(
-		vectorRows,
-		Math.min(vectors * vectorRows, maxRows - (maxRows % vectorRows)),
-	);
+	const rows = pieceRows(batch.length, maxRows);
 	for (let from = 0; from < batch.length; from += rows) {
 		const length = Math.min(rows, batch.length - from);
-		const columns = fields.map((field, i) => sliceArray(field, batch.columns[i]!, from, length));
+		const columns = fields.map((field, i) =>
+			sliceArray(field, batch.columns[i]!, from, length, codecs),
+		);
 		yield { length, columns } as unknown as CheckedBatch;
 	}
 }

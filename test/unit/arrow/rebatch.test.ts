@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { createBatchChecker } from "../../../src/arrow/check-batch.ts";
+import { planEngineForm } from "../../../src/arrow/engine-form.ts";
 import { rebatch } from "../../../src/arrow/rebatch.ts";
 import { sliceArray } from "../../../src/arrow/slice-array.ts";
-import type { CheckedBatch, Field } from "../../../src/arrow/types.ts";
+import type { ArrayData, CheckedBatch, Field } from "../../../src/arrow/types.ts";
+import { defaultLimits } from "../../../src/limits.ts";
 import { arrayOf, field, int, plainCodecs, valuesOf } from "./support/arrays.ts";
 
 const n = field("n", int(32));
@@ -131,12 +134,114 @@ describe("slices", () => {
 			[40, 0],
 		] as const) {
 			fields.forEach((of, i) => {
-				const slice = sliceArray(of, whole.columns[i]!, from, length);
+				const slice = sliceArray(of, whole.columns[i]!, from, length, plainCodecs);
 				const values = valuesOf(of, slice);
 				expect(values).toEqual(valuesOf(of, whole.columns[i]!).slice(from, from + length));
 				if (of.type.kind !== "union")
 					expect(slice.nullCount).toBe(values.filter((value) => value === null).length);
 			});
 		}
+	});
+
+	const runEnds = (bits: 16 | 32 | 64) => field("run_ends", int(bits), { nullable: false });
+	const encoded = { id: 1n, indexType: int(16), ordered: false };
+	const sent: [Field, (i: number) => unknown][] = [
+		[field("d", { kind: "utf8" }, { dictionary: encoded }), (i) => `word ${i % 7} of a dictionary`],
+		[field("lv", { kind: "list_view" }, { children: [s] }), (i) => [`a${i}`, null].slice(0, i % 3)],
+		[
+			field(
+				"llv",
+				{ kind: "large_list_view" },
+				{ children: [field("h", { kind: "float", bits: 16 })] },
+			),
+			(i) => Array(i % 4).fill(0x3c00 + i),
+		],
+		[
+			field("du", { kind: "union", mode: "dense", typeIds: [9, 2] }, { children: [n, s] }),
+			(i) => ({ member: i % 2, value: i % 2 ? `u${i}` : i }),
+		],
+		[
+			field("r16", { kind: "run_end_encoded" }, { children: [runEnds(16), s] }),
+			(i) => `run ${i >> 2}`,
+		],
+		[field("r64", { kind: "run_end_encoded" }, { children: [runEnds(64), n] }), (i) => i >> 3],
+		[
+			field(
+				"ll",
+				{ kind: "list" },
+				{
+					children: [
+						field("item", { kind: "large_list" }, { children: [field("b", { kind: "bool" })] }),
+					],
+				},
+			),
+			(i) => [[true, i % 2 === 0], [], null],
+		],
+	];
+
+	it("of arrays as they were sent convert to the rows between", () => {
+		for (const [of, make] of sent) {
+			const values = Array.from({ length: 100 }, (_, i) =>
+				i % 5 === 4 && of.type.kind !== "union" ? null : make(i),
+			);
+			const schema = { fields: [of], metadata: new Map() };
+			const form = planEngineForm(schema, plainCodecs);
+			const rowsIn = (array: ArrayData) => {
+				const raw = { length: array.length, columns: [array], index: 0 };
+				return valuesOf(form.fields[0]!, form.convert(raw).columns[0]!);
+			};
+			const whole = arrayOf(of, values);
+			createBatchChecker(
+				schema,
+				defaultLimits,
+				plainCodecs,
+			)({ length: 100, columns: [whole], index: 0 });
+			const expected = rowsIn(whole);
+			for (const [from, length] of [
+				[0, 100],
+				[0, 5],
+				[8, 8],
+				[16, 33],
+				[96, 4],
+				[40, 0],
+				[88, 12],
+			] as const) {
+				const slice = sliceArray(of, whole, from, length, plainCodecs);
+				// What a slice is must pass the checks that the whole passed; of runs, empty ones before it don't.
+				if (of.type.kind !== "run_end_encoded") {
+					createBatchChecker(
+						schema,
+						defaultLimits,
+						plainCodecs,
+					)({ length, columns: [slice], index: 0 });
+				}
+				expect([of.name, from, rowsIn(slice)]).toEqual([
+					of.name,
+					from,
+					expected.slice(from, from + length),
+				]);
+			}
+		}
+	});
+
+	it("are what a big batch is converted by, piece by piece", () => {
+		const fields = sent.map(([of]) => of).filter(({ name }) => name !== "r16");
+		const makes = sent.filter(([of]) => of.name !== "r16").map(([, make]) => make);
+		const columns = fields.map((of, k) =>
+			arrayOf(
+				of,
+				Array.from({ length: 10_000 }, (_, i) => makes[k]!(i)),
+			),
+		);
+		const raw = { length: 10_000, columns, index: 0 };
+		const form = planEngineForm({ fields, metadata: new Map() }, plainCodecs);
+		const whole = form.convert(raw);
+		const pieces = [...form.convertPieces(raw, 4_096)];
+		expect(pieces.map(({ length }) => length)).toEqual([4_096, 4_096, 1_808]);
+		form.fields.forEach((of, i) => {
+			expect(pieces.flatMap((piece) => valuesOf(of, piece.columns[i]!))).toEqual(
+				valuesOf(of, whole.columns[i]!),
+			);
+		});
 	});
 });
