@@ -16,7 +16,7 @@
  * | float                  | integer, DECIMAL             | lossy (rounds)                      |
  * | DOUBLE, DECIMAL        | FLOAT, DOUBLE                | lossy (rounds); FLOAT to DOUBLE fits |
  * | DECIMAL                | fewer decimals, integer      | lossy (rounds)                      |
- * | time, timestamp        | a coarser unit, a part of it | lossy (cuts)                        |
+ * | time, timestamp        | a coarser unit, a part of it | lossy (cuts), where DuckDB has the cast |
  * | TIMESTAMPTZ            | TIMESTAMP                    | lossy (the zone goes; value in UTC) |
  * | TIMESTAMP, DATE        | TIMESTAMPTZ                  | fits, read as UTC                   |
  * | VARCHAR                | UUID, ENUM, JSON, BOOLEAN, INTERVAL, GEOMETRY (WKT) | parsed, or cast_failed |
@@ -173,11 +173,16 @@ function judgeTemporal(from: Id, to: Id): Verdict {
 	}
 	if (sent !== undefined) {
 		if (kept !== undefined) {
+			// DuckDB casts between coarser units by way of microseconds alone.
+			if (sent > kept && from !== Id.TIMESTAMP && to !== Id.TIMESTAMP) return noCast;
 			return sent > kept ? ["lossy", `${sent - kept} digits of the second are cut`] : fits;
 		}
 		if (to === Id.DATE) return ["lossy", "the time of day is cut"];
-		if (to === Id.TIMESTAMP_TZ)
+		if (to === Id.TIMESTAMP_TZ) {
 			return sent > 6 ? ["lossy", "3 digits of the second are cut"] : fits;
+		}
+		if (to === Id.TIME_TZ && from !== Id.TIMESTAMP) return noCast;
+		if (to === Id.TIME_NS && from !== Id.TIMESTAMP_NS) return noCast;
 		return ["lossy", "the date is cut"];
 	}
 	if (from === Id.TIMESTAMP_TZ) {
