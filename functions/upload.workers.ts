@@ -2,6 +2,7 @@
  * The upload side on Cloudflare Workers: the same app, R2 for objects, a Queue to
  * tell the loader. No DuckDB, no native code, no Node.
  */
+import { earlyBytes, refuseEarly } from "../src/arrow/refuse-early.ts";
 import { systemClock } from "../src/clock.ts";
 import { readConfig } from "../src/config.ts";
 import { createLog } from "../src/log.ts";
@@ -86,6 +87,10 @@ function createAppOf(env: Env): App {
 		limits: config.limits,
 		newId: createIdMaker(clock),
 		createSha256,
+		refuseEarly: {
+			bytes: earlyBytes,
+			look: (head, complete) => refuseEarly(head, complete, config.limits),
+		},
 		canWait: false,
 		defaultWaitMs,
 		maxRequestBytes: config.maxRequestBytes ?? defaultMaxRequestBytes,

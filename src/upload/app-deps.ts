@@ -15,6 +15,8 @@ export interface AppDeps extends CompleteDeps {
 	defaultWaitMs: number;
 	/** What the platform before us takes in one request; null: all that the limits allow. */
 	maxRequestBytes?: number | null;
+	/** Looks at the first bytes of what is sent and throws what the load would end with; `complete`: there are no more. */
+	refuseEarly?: { bytes: number; look(head: Uint8Array, complete: boolean): Promise<void> };
 	/** Whether parts go straight to the store, where it can hand out URLs. */
 	directParts?: boolean;
 	/** Null: no limit. */

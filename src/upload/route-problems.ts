@@ -44,6 +44,14 @@ export const loadProblems: readonly ErrorCode[] = [
 	"target_unavailable",
 ];
 
+/** What the first bytes can tell, where they are looked at. */
+export const headProblems: readonly ErrorCode[] = [
+	"not_arrow",
+	"invalid_arrow",
+	"unsupported_type",
+	"duplicate_column",
+];
+
 /** Each code once. */
 export function problemsOf(route: Route): ErrorCode[] {
 	return [

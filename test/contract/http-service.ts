@@ -13,6 +13,8 @@ export interface HttpService {
 	limits: Limits;
 	/** Whether a request without Prefer waits until its load is final. */
 	canWait: boolean;
+	/** First bytes are looked at before anything is staged. */
+	refusesEarly: boolean;
 	hasMetrics: boolean;
 	/** The suite runs on the service's own machine, which may read `/metrics` without a key. */
 	openMetrics: boolean;

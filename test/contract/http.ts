@@ -471,13 +471,14 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 			for (const body of ["", "PAR1 is no Arrow, and long enough to be looked at"]) {
 				const answer = await ingest(newTable(), { body });
 				expect(answer.json.code).toBe("not_arrow");
-				expect(answer.json.load_id).toMatch(/^[0-9A-Z]{26}$/);
+				// Where first bytes are looked at before they are staged, there is no load.
+				if (!service.refusesEarly) expect(answer.json.load_id).toMatch(/^[0-9A-Z]{26}$/);
 			}
 		});
 
 		test("refuses a body over the limit, announced or not, and says the limit", async () => {
 			if (service.limits.maxUploadBytes > 2 ** 24) return;
-			const body = new Uint8Array(service.limits.maxUploadBytes + 1);
+			const body = arrowAndMore(service.limits.maxUploadBytes + 1);
 			const announced = await ingest(newTable(), { body });
 			expect(announced.json.code).toBe("too_large");
 			const chunked = await ingest(newTable(), { body: new Blob([body]).stream() });
@@ -638,7 +639,7 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 				"digest_mismatch",
 			);
 			if (maxPartBytes < 2 ** 24) {
-				const large = new Uint8Array(maxPartBytes + 1);
+				const large = arrowAndMore(maxPartBytes + 1);
 				const announced = await put(upload_id, 1, large);
 				expect(announced.json.code).toBe("too_large");
 				const stream = { body: new Blob([large]).stream() };
@@ -714,16 +715,17 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 
 	describe(`${name}: loads and tables`, () => {
 		test("a receipt is there in every state, a failed one with its problem", async () => {
-			const failed = await ingest(newTable(), { body: "this is not Arrow and never was" });
-			const id = failed.json.load_id;
+			const bytes = arrowNumbers(1_000);
+			const failed = await ingest(newTable(), { body: bytes.slice(0, bytes.length - 500) });
+			const { load_id: id, code } = failed.json;
 			const { status, json } = await ask(`/v1/loads/${id}`);
 			expect(status).toBe(200);
 			expect(receiptSchema.parse(json)).toMatchObject({
 				status: "failed",
-				error: { code: "not_arrow" },
+				error: { code },
 			});
 			const replayed = await post(`/v1/loads/${id}/replay`, waited);
-			expect(replayed.json.code).toBe("not_arrow");
+			expect(replayed.json.code).toBe(code);
 		});
 
 		test("a committed load replayed is its receipt", async () => {
@@ -817,6 +819,13 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 /** `fetch` gives text a content type of its own; bytes have none. */
 const bytesOf = (body: unknown) =>
 	typeof body === "string" ? new TextEncoder().encode(body) : body;
+
+/** So many bytes, the first of them Arrow. */
+function arrowAndMore(size: number): Uint8Array<ArrayBuffer> {
+	const bytes = new Uint8Array(size);
+	bytes.set(arrowNumbers());
+	return bytes;
+}
 
 function digestOf(bytes: Uint8Array): string {
 	return `sha-256=:${createHash("sha256").update(bytes).digest("base64")}:`;

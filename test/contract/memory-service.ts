@@ -89,6 +89,7 @@ export async function startMemoryService(
 		makeKey: async (wanted) => (await createKey(store, clock, wanted)).key,
 		limits: deps.limits,
 		canWait: deps.canWait,
+		refusesEarly: false,
 		hasMetrics: true,
 		openMetrics: false,
 		corsOrigin: "https://app.example.com",

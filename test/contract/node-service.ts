@@ -53,6 +53,7 @@ async function startIn(folder: string, options: NodeServiceOptions): Promise<Nod
 		makeKey: async (wanted) => (await createKey(store, systemClock, wanted)).key,
 		limits: config.limits,
 		canWait: true,
+		refusesEarly: false,
 		hasMetrics: true,
 		openMetrics: true,
 		corsOrigin: "https://app.example.com",

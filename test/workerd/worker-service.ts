@@ -125,6 +125,7 @@ export async function startWorkerService(
 		makeKey: async (wanted) => (await createKey(store, clock, wanted)).key,
 		limits,
 		canWait: false,
+		refusesEarly: true,
 		hasMetrics: false,
 		openMetrics: false,
 		corsOrigin: "https://app.example.com",

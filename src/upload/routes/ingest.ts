@@ -8,6 +8,7 @@ import { countBytes } from "../count-bytes.ts";
 import { guardBody } from "../guard-body.ts";
 import { loadParametersOf, loadQuerySchema } from "../load-parameters.ts";
 import { newUploadOf } from "../new-upload.ts";
+import { refuseByHead } from "../peek-body.ts";
 import {
 	assertArrowType,
 	readContentDigest,
@@ -59,11 +60,12 @@ export const ingest = defineRoute({
 		const sha256 = readContentDigest(request.headers);
 		const repr_digest = readReprDigest(request.headers);
 		assertRoom(deps);
-		const { stream } = guardBody(request, {
+		const { stream: guarded } = guardBody(request, {
 			clock: deps.clock,
 			what: "the body",
 			maxBytes: Math.min(deps.limits.maxUploadBytes, deps.maxRequestBytes ?? Infinity),
 		});
+		const stream = encoding === "identity" ? await refuseByHead(deps, guarded, true) : guarded;
 		const staged = await stageBody(deps, newUploadOf(call, load, encoding), stream, {
 			...(sha256 === null ? {} : { sha256 }),
 			signal: request.signal,

@@ -4,8 +4,10 @@ import { putPart as storePart } from "../../stage/put-part.ts";
 import { emptyAnswer } from "../answers.ts";
 import { countBytes } from "../count-bytes.ts";
 import { guardBody } from "../guard-body.ts";
+import { refuseByHead } from "../peek-body.ts";
 import { assertArrowType, readContentDigest, readContentEncoding } from "../read-headers.ts";
 import { arrowBody, defineRoute } from "../route.ts";
+import { headProblems } from "../route-problems.ts";
 import { noQuery } from "../schemas.ts";
 
 export const putPart = defineRoute({
@@ -30,11 +32,12 @@ export const putPart = defineRoute({
 			);
 		}
 		const sha256 = readContentDigest(request.headers);
-		const { stream, size } = guardBody(request, {
+		const { stream: guarded, size } = guardBody(request, {
 			clock: deps.clock,
 			what: `part ${n}`,
 			maxBytes: Math.min(deps.limits.maxPartBytes, deps.maxRequestBytes ?? Infinity),
 		});
+		const stream = n === 1 ? await refuseByHead(deps, guarded, false) : guarded;
 		const { tenant, upload_id: id } = upload;
 		const part = await storePart(deps, tenant, id, n, stream, {
 			...(size === null ? {} : { size }),
@@ -44,7 +47,7 @@ export const putPart = defineRoute({
 		countBytes(call, part.size);
 		return emptyAnswer();
 	},
-	problems: ["upload_completed", "upload_expired"],
+	problems: ["upload_completed", "upload_expired", ...headProblems],
 });
 
 function readPartNumber(text: string, maxParts: number): number {
