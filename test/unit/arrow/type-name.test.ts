@@ -5,7 +5,7 @@ import { extension, field, int } from "./support/arrays.ts";
 
 const item = field("item", { kind: "utf8" });
 
-it.each([
+const names: [Field, string][] = [
 	[field("a", int(64)), "int64"],
 	[field("a", int(8, false)), "uint8"],
 	[field("a", { kind: "float", bits: 16 }), "halffloat"],
@@ -57,6 +57,11 @@ it.each([
 		field("a", { kind: "utf8" }, { metadata: extension("arrow.json") }),
 		"extension<arrow.json, storage=string>",
 	],
-] as [Field, string][])("%j is called %s", (of, name) => {
-	expect(typeName(of)).toBe(name);
-});
+];
+
+it.each(names.map(([of, name]) => [name, of] as const))(
+	"a field of %s is called so",
+	(name, of) => {
+		expect(typeName(of)).toBe(name);
+	},
+);
