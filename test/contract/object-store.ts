@@ -71,6 +71,11 @@ export const oddKeys = [
 	"odd/%",
 	"odd/%tmp/x",
 	"odd/%lock",
+	"odd/01JDXM2Q6V8Z3T4R5W6Y7A8B9C",
+	"odd/01jdxm2q6v8z3t4r5w6y7a8b9c",
+	"odd/01JDXM2Q6V8Z3T4R5W6Y7A8B9C.json",
+	"odd/01jdxm2q6v8z3t4r5w6y7a8b9c.json",
+	"odd/01JDXM2Q6V8Z3T4R5W6Y7A8B9c.json",
 ];
 /** What S3 itself can hold, but HTTP paths fold away. */
 export const pathLikeKeys = ["odd/../up", "odd/./here", "odd//empty", "odd/..", "odd/end/"];

@@ -55,6 +55,10 @@ export async function loadUntilDone(
 			});
 			const text = await response.text();
 			const json = text === "" ? null : JSON.parse(text);
+			// Without a key a failed load runs again when it is asked to.
+			if (response.status >= 500 && json?.load_id && spec.way === "parts") {
+				await ask("POST", `/v1/loads/${json.load_id}/replay`, null);
+			}
 			if (response.status >= 500 || response.status === 429) return null;
 			if (json?.code === "load_in_progress") return null;
 			return { status: response.status, json };

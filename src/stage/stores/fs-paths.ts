@@ -9,7 +9,7 @@
  *   uploads/acme/01JDX…/upload.json   uploads/acme/01JDX…/upload.json
  *
  * - Bytes other than `a-z 0-9 _ - . ~ = , + @` are `%xx`; so is every capital letter,
- *   but for a segment that has the form of an id, which stays as it is. Its
+ *   but for those of an id at a segment's start, which stays as it is. Its
  *   lower-case twin is escaped in its first letter.
  * - A folder's name has no dot, a file's has one (`.o` is appended where the
  *   segment has none), so `a` and `a/b` can both be objects.
@@ -18,7 +18,8 @@
  */
 
 const encoder = new TextEncoder();
-const idForm = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+const idForm = /^[0-7][0-9A-HJKMNP-TV-Z]{25}(\.[a-z0-9]*)*$/;
+const lowerIdForm = /^[0-7][0-9a-hjkmnp-tv-z]{25}(\.[a-z0-9]*)*$/;
 const plain = /^[a-z0-9_\-.~=,+@]$/;
 const maxNameChars = 200;
 /** Ends the name of a folder in which the segment goes on. */
@@ -59,7 +60,7 @@ function encode(segment: string): string {
 	if (segment === "") return "%_";
 	if (idForm.test(segment)) return segment;
 	let name = "";
-	let twin = idForm.test(segment.toUpperCase());
+	let twin = lowerIdForm.test(segment);
 	for (const character of segment) {
 		const escapes = !plain.test(character) || (twin && /[a-z]/.test(character));
 		if (!escapes) {
