@@ -1,5 +1,5 @@
 /**
- * Builds the addon with one compiler call: native/src/*.cc in, native/build/duckdb-arrow-scan.node out.
+ * Builds the addon with one compiler call: src/*.cc in, build/duckdb-arrow-scan.node out.
  *
  * Needs a C++17 compiler (`c++`, or what CXX names) and the npm package node-api-headers; no node-gyp, no
  * Python. Skipped when the sources, the flags and the compiler's name are those of the last build.
@@ -78,7 +78,9 @@ const sources = files
 	.filter((name) => name.endsWith(".cc"))
 	.map((name) => join(sourceFolder, name));
 const hash = createHash("sha256");
-hash.update(JSON.stringify([process.platform, process.arch, compiler, flags, libraries]));
+hash.update(
+	JSON.stringify([process.platform, process.arch, compiler, flags, libraries, "one unit"]),
+);
 for (const name of files)
 	hash
 		.update(name)
@@ -96,14 +98,14 @@ mkdirSync(outputFolder, { recursive: true });
 // Renamed into place at the end: a process that has the old addon open keeps it.
 const unfinished = `${output}.${process.pid}`;
 const started = Date.now();
+// One translation unit of all sources: the standard library's headers, most of the work, are read once.
+const unit = sources.map((path) => `#include ${JSON.stringify(path)}\n`).join("");
 const run = spawnSync(
 	compiler,
-	[...flags, "-isystem", headers, ...sources, "-o", unfinished, ...libraries],
-	{
-		stdio: "inherit",
-	},
+	[...flags, "-isystem", headers, "-x", "c++", "-", "-o", unfinished, ...libraries],
+	{ input: unit, stdio: ["pipe", "inherit", "inherit"] },
 );
-if (run.error !== undefined) {
+if (run.error !== undefined && run.status === null) {
 	giveUp(
 		`the C++ compiler \`${compiler}\` can't be run (${run.error.code ?? run.error.message}).`,
 		"Install one (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++; Alpine: apk add g++; macOS: xcode-select --install) or name yours in the environment variable CXX.",

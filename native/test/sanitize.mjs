@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
+import { stripVTControlCharacters } from "node:util";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, "../..");
@@ -49,7 +50,8 @@ function build(flags) {
 
 const checks = {
 	asan() {
-		const flags = "-O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all";
+		const flags =
+			"-O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all";
 		const env = {
 			...build(`${flags} -DARROW_SCAN_EXACT_COPIES`),
 			LD_PRELOAD: run(compiler, ["-print-file-name=libasan.so"], {}, false).output.trim(),
@@ -75,11 +77,20 @@ const checks = {
 		const kinds = run(process.execPath, ["--expose-gc", join(here, "programs/all-kinds.ts")], env);
 		const suite = run(
 			process.execPath,
-			[join(root, "node_modules/vitest/vitest.mjs"), "run", "--config", "test/vitest.config.ts", "native/test"],
+			[
+				join(root, "node_modules/vitest/vitest.mjs"),
+				"run",
+				"--config",
+				"test/vitest.config.ts",
+				"native/test",
+			],
 			env,
 		);
-		const tests = /Tests .*?(\d+) passed/.exec(suite.output.replaceAll(/\u001b\[[0-9;]*m/g, ""))?.[1];
-		const clean = kinds.ok && suite.ok && !/ERROR: AddressSanitizer|runtime error:/.test(kinds.output + suite.output);
+		const tests = /Tests .*?(\d+) passed/.exec(stripVTControlCharacters(suite.output))?.[1];
+		const clean =
+			kinds.ok &&
+			suite.ok &&
+			!/ERROR: AddressSanitizer|runtime error:/.test(kinds.output + suite.output);
 		return { clean, detail: `canary found; all layouts and ends; ${tests ?? "no"} tests passed` };
 	},
 	valgrind() {

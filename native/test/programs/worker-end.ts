@@ -24,12 +24,13 @@ if (isMainThread) {
 		const results = await Promise.all(
 			Array.from({ length: workers }, async () => {
 				const worker = new Worker(new URL(import.meta.url), { workerData: how });
+				const exited = new Promise((resolve) => worker.once("exit", resolve));
 				const message = await new Promise((resolve, reject) => {
 					worker.once("message", resolve);
 					worker.once("error", reject);
 				});
 				if (how === "idle" || how.startsWith("terminated")) await worker.terminate();
-				else await new Promise((resolve) => worker.once("exit", resolve));
+				await exited;
 				return message;
 			}),
 		);
