@@ -55,7 +55,7 @@ export function geoMetadata(field: Field): GeoMetadata {
  * without CRS or edges of its own gets those. Columns whose storage is not what
  * `geo` says stay as they are.
  */
-export function withGeoMetadata(schema: Schema): Schema {
+export function withGeoMetadata<S extends Schema>(schema: S): S {
 	const bytes = schema.metadata.get("geo");
 	if (bytes === undefined) return schema;
 	const geo = parseJsonObject(bytes);

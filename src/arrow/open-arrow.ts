@@ -11,19 +11,15 @@
 import { IngestError } from "../errors.ts";
 import type { StreamedCounts, Warning } from "../flow.ts";
 import { type Limits, maxScanRows, minScanRows } from "../limits.ts";
-import { alignStream, mismatch } from "./align-stream.ts";
 import type { BatchReader } from "./batch-reader.ts";
 import type { ByteSource } from "./byte-source.ts";
-import { createBatchChecker } from "./check-batch.ts";
 import type { Codecs, Sha256 } from "./codecs.ts";
-import { planEngineForm } from "./engine-form.ts";
-import { withGeoMetadata } from "./geoarrow-metadata.ts";
-import { keepNullPromise } from "./null-promise.ts";
 import { readSource } from "./read-source.ts";
 import { rebatch } from "./rebatch.ts";
-import type { SentSchema } from "./schema.ts";
 import type { SourceEvent } from "./source-events.ts";
-import type { ArrayData, CheckedBatch, Field, RawBatch } from "./types.ts";
+import { StreamPlans } from "./stream-plans.ts";
+import type { CheckedBatch, Field } from "./types.ts";
+import { WarningList } from "./warning-list.ts";
 
 export interface OpenOptions {
 	codecs: Codecs;
@@ -44,25 +40,15 @@ export async function openArrow(
 	return load;
 }
 
-/** What one stream's batches go through. */
-interface StreamPlan {
-	fields: readonly Field[];
-	check(raw: RawBatch): void;
-	convertPieces(raw: RawBatch, maxRows: number): Generator<CheckedBatch>;
-	warnings: readonly Warning[];
-	/** For each column of the first stream its position in this one; null: the same. */
-	order: number[] | null;
-}
-
 class ArrowLoad implements BatchReader {
-	sentFields: readonly Field[] = [];
-	engineFields: readonly Field[] = [];
 	readonly #options: OpenOptions;
 	readonly #events: AsyncGenerator<SourceEvent>;
 	/** Aborted by the opener's signal and by that of `batches`. */
 	readonly #stop = new AbortController();
-	readonly #plans: StreamPlan[] = [];
-	readonly #sourceWarnings: Warning[] = [];
+	/** Aborted when there is nothing left to stop. */
+	readonly #ended = new AbortController();
+	readonly #warnings = new WarningList();
+	readonly #plans: StreamPlans;
 	readonly #sha256: Sha256;
 	#digest: string | null = null;
 	#bytes = 0;
@@ -72,8 +58,17 @@ class ArrowLoad implements BatchReader {
 	constructor(sources: readonly ByteSource[], options: OpenOptions) {
 		this.#options = options;
 		this.#sha256 = options.codecs.createSha256();
+		this.#plans = new StreamPlans(options.limits, options.codecs, this.#warnings);
 		this.#stopWith(options.signal);
 		this.#events = this.#readAll(sources);
+	}
+
+	get sentFields(): readonly Field[] {
+		return this.#plans.sentFields;
+	}
+
+	get engineFields(): readonly Field[] {
+		return this.#plans.engineFields;
 	}
 
 	async open(): Promise<void> {
@@ -82,7 +77,7 @@ class ArrowLoad implements BatchReader {
 			throw new IngestError("not_arrow", "there is nothing to load: no bytes were given");
 		}
 		// Every source begins with a schema, or throws.
-		if (first.value.kind === "schema") this.#plan(first.value.schema);
+		if (first.value.kind === "schema") this.#plans.begin(first.value.schema);
 	}
 
 	batches(signal: AbortSignal): AsyncIterable<CheckedBatch> {
@@ -98,10 +93,15 @@ class ArrowLoad implements BatchReader {
 		try {
 			for await (const event of this.#events) {
 				this.#stop.signal.throwIfAborted();
-				if (event.kind === "schema") this.#plan(event.schema);
-				else yield* this.#take(event.batch.length, event.batch.columns);
+				if (event.kind === "schema") this.#plans.begin(event.schema);
+				else {
+					yield* this.#plans.convert({ ...event.batch, index: this.#batches });
+					this.#batches++;
+					this.#rows += event.batch.length;
+				}
 			}
 		} finally {
+			this.#ended.abort();
 			await this.#events.return(undefined);
 		}
 	}
@@ -117,12 +117,8 @@ class ArrowLoad implements BatchReader {
 	}
 
 	warnings(): Warning[] {
-		const all = [...this.#plans.flatMap(({ warnings }) => warnings), ...this.#sourceWarnings];
-		const seen = new Set<string>();
-		return all.filter((warning) => {
-			const key = JSON.stringify([warning.code, warning.column, warning.detail]);
-			return !seen.has(key) && seen.add(key);
-		});
+		this.#plans.collectWarnings();
+		return this.#warnings.all();
 	}
 
 	async *#readAll(sources: readonly ByteSource[]): AsyncGenerator<SourceEvent> {
@@ -135,7 +131,7 @@ class ArrowLoad implements BatchReader {
 					requireEos,
 					signal: this.#stop.signal,
 					onChunk: (chunk) => this.#count(chunk),
-					warn: (warning) => this.#sourceWarnings.push(warning),
+					warn: (warning) => this.#warnings.add(warning),
 				});
 			} catch (error) {
 				throw this.#placed(error);
@@ -155,69 +151,10 @@ class ArrowLoad implements BatchReader {
 		this.#sha256.update(chunk);
 	}
 
-	#plan(sent: SentSchema): void {
-		const { codecs, limits } = this.#options;
-		const schema = withGeoMetadata(sent);
-		const form = planEngineForm(schema, codecs, limits.maxBatchBytes);
-		const first = this.#plans.length === 0;
-		const order = first ? null : this.#align(schema, form.fields);
-		if (first) {
-			this.sentFields = schema.fields;
-			this.engineFields = form.fields;
-		}
-		this.#plans.push({
-			fields: schema.fields,
-			check: createBatchChecker(schema, limits, codecs),
-			convertPieces: form.convertPieces,
-			warnings: form.warnings,
-			order,
-		});
-	}
-
-	/** A later stream must come to the very columns that the engine was told of. */
-	#align(schema: SentSchema, engineFields: readonly Field[]): number[] | null {
-		const streamNumber = this.#plans.length + 1;
-		const order = alignStream(this.sentFields, schema.fields, streamNumber);
-		this.engineFields.forEach((field, i) => {
-			const later = engineFields[order[i]!]!;
-			if (engineKey(field) !== engineKey(later)) {
-				throw mismatch(this.sentFields[i]!, schema.fields[order[i]!]!, streamNumber);
-			}
-		});
-		return order.every((position, i) => position === i) ? null : order;
-	}
-
-	*#take(length: number, sent: ArrayData[]): Generator<CheckedBatch> {
-		const plan = this.#plans.at(-1)!;
-		const raw: RawBatch = { length, columns: sent, index: this.#batches };
-		plan.check(raw);
-		let firstRow = 0;
-		for (const batch of plan.convertPieces(raw, maxScanRows)) {
-			// Columns change places and nothing else: what was checked stays so.
-			const order = plan.order ?? batch.columns.map((_, i) => i);
-			const columns = order.map((position) => batch.columns[position]!);
-			if (plan !== this.#plans[0]) this.#keepNullPromises(columns, { batch: raw.index, firstRow });
-			firstRow += batch.length;
-			this.#rows += batch.length;
-			yield plan.order === null ? batch : { ...batch, columns };
-		}
-		this.#batches++;
-	}
-
-	/** A later stream may say that nulls are allowed where the first, of which the table is made, said they aren't. */
-	#keepNullPromises(
-		columns: readonly ArrayData[],
-		reading: { batch: number; firstRow: number },
-	): void {
-		this.sentFields.forEach((field, i) => {
-			keepNullPromise(field, this.engineFields[i]!, columns[i]!, this.#rows === 0, reading);
-		});
-	}
-
 	/** Faults in a batch's bytes say which batch it is, as those in its values do. */
 	#placed(error: unknown): unknown {
 		if (!(error instanceof IngestError) || error.place.batch !== undefined) return error;
-		if (this.#plans.length === 0 || !batchCodes.has(error.code)) return error;
+		if (this.sentFields.length === 0 || !batchCodes.has(error.code)) return error;
 		return new IngestError(error.code, error.message, {
 			...error.place,
 			batch: this.#batches,
@@ -228,7 +165,8 @@ class ArrowLoad implements BatchReader {
 
 	#stopWith(signal: AbortSignal): void {
 		if (signal.aborted) this.#stop.abort(signal.reason);
-		else signal.addEventListener("abort", () => this.#stop.abort(signal.reason), { once: true });
+		const onAbort = () => this.#stop.abort(signal.reason);
+		signal.addEventListener("abort", onAbort, { signal: this.#ended.signal });
 	}
 }
 
@@ -238,19 +176,6 @@ const batchCodes: ReadonlySet<string> = new Set([
 	"unsupported_codec",
 	"unsupported_type",
 ]);
-
-/** What the engine is told of a column, all of which must be the same for every batch. */
-function engineKey(field: Field): string {
-	return JSON.stringify([
-		field.type,
-		field.dictionary === null ? null : field.dictionary.indexType,
-		[...field.metadata]
-			.filter(([key]) => key.startsWith("ARROW:extension:"))
-			.map(([key, value]) => [key, new TextDecoder().decode(value)])
-			.sort(),
-		field.children.map((child) => [child.name, engineKey(child)]),
-	]);
-}
 
 function base64(hex: string): string {
 	const bytes = hex.match(/../g)!.map((pair) => Number.parseInt(pair, 16));
