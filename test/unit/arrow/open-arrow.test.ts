@@ -214,6 +214,24 @@ describe("several streams and files in one load", () => {
 	});
 });
 
+test("two thousand small streams are one load, merged, and their warnings are counted, not listed", async () => {
+	const one = writeStream(fields, [columns([1, 2], ["a", "b"])]).slice(0, -8);
+	const other = writeStream([s, n], [columns([3], ["c"], [s, n])]).slice(0, -8);
+	const bytes = concat(...Array.from({ length: 1000 }, () => concat(one, other)));
+	const { lengths, counts, warnings, rows } = await load([
+		sourceOf(bytes, { chunkBytes: 1 << 16 }),
+	]);
+	expect(lengths).toEqual([3000]);
+	expect(counts.batches).toBe(2000);
+	expect(rows.slice(-3)).toEqual([
+		[1, "a"],
+		[2, "b"],
+		[3, "c"],
+	]);
+	expect(warnings).toHaveLength(5);
+	expect(warnings[4]!.detail).toContain("and 1995 more like it");
+});
+
 describe("a load that ends early", () => {
 	test("names the batch, counted over all streams, in which its bytes are wrong", async () => {
 		const bad = writeStream(fields, [columns([1], ["a"])], {
