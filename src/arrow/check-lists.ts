@@ -5,7 +5,7 @@ import { int32View, needBuffer, needShape } from "./buffer-views.ts";
 import { hiddenRow, type Place, refuseArray, refuseElement } from "./check-place.ts";
 import { needOffsets } from "./check-strings.ts";
 import type { Codecs } from "./codecs.ts";
-import { type OffsetWidth, offsetAt, readOffsets } from "./offsets.ts";
+import { type OffsetWidth, readOffsets } from "./offsets.ts";
 import type { ArrayData } from "./types.ts";
 
 /** `rowOf` of the elements. */
@@ -22,16 +22,18 @@ export function checkOffsetLists(
 	const child = array.children[0]!;
 	const bytes = needOffsets(array, width, child.length, "elements", place, codecs);
 	const validity = validityOf(array);
+	let offsets: ArrayLike<number> | null = null;
 	return (index) => {
+		offsets ??= readOffsets(bytes, width, array.length + 1);
 		// The last list that begins at or before the element; empty lists begin where the next does.
 		let low = 0;
 		let high = array.length;
 		while (low < high) {
 			const middle = (low + high) >>> 1;
-			if (offsetAt(bytes, width, middle + 1) <= index) low = middle + 1;
+			if (offsets[middle + 1]! <= index) low = middle + 1;
 			else high = middle;
 		}
-		if (low >= array.length || offsetAt(bytes, width, low) > index) return hiddenRow;
+		if (low >= array.length || offsets[low]! > index) return hiddenRow;
 		return isValid(validity, low) ? place.rowOf(low) : hiddenRow;
 	};
 }

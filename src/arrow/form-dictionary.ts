@@ -7,10 +7,11 @@
 import { isValid } from "./bitmap.ts";
 import { int32View } from "./buffer-views.ts";
 import { indexView, indices64 } from "./check-dictionary.ts";
+import { elementPositions } from "./element-offsets.ts";
 import { elementContext, type FieldForm, type FormContext, planField } from "./form-field.ts";
 import { validityMask } from "./mask-array.ts";
 import { readOffsets } from "./offsets.ts";
-import { elementPositions, takeRows } from "./take-rows.ts";
+import { takeRows } from "./take-rows.ts";
 import type { ArrayData, Field } from "./types.ts";
 
 export function dictionaryForm(field: Field, context: FormContext): FieldForm {

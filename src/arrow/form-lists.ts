@@ -7,10 +7,11 @@
 import { IngestError } from "../errors.ts";
 import { allocateBitmap, isValid, setBit } from "./bitmap.ts";
 import type { Codecs } from "./codecs.ts";
+import { elementPositions, newOffsets } from "./element-offsets.ts";
 import { elementContext, type FieldForm, type FormContext, planField } from "./form-field.ts";
 import { maskArray, validityMask } from "./mask-array.ts";
 import { type OffsetWidth, readOffsets } from "./offsets.ts";
-import { elementPositions, newOffsets, takeRows } from "./take-rows.ts";
+import { takeRows } from "./take-rows.ts";
 import type { ArrayData, Field } from "./types.ts";
 
 /** The largest size of DuckDB's ARRAY type in DDL; `Binder Error: ARRAY type size must be at most 100000`. */

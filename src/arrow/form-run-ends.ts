@@ -2,9 +2,9 @@
 
 import { isValid } from "./bitmap.ts";
 import { readRunEnds } from "./check-run-ends.ts";
+import { elementPositions } from "./element-offsets.ts";
 import { unfoldedForm } from "./form-dictionary.ts";
 import { elementContext, type FieldForm, type FormContext, planField } from "./form-field.ts";
-import { elementPositions } from "./take-rows.ts";
 import type { Field, IndexType } from "./types.ts";
 import { unfoldedField } from "./unfolded-field.ts";
 

@@ -10,6 +10,7 @@ import { IngestError } from "../errors.ts";
 import { allocateBitmap, isValid, setBit } from "./bitmap.ts";
 import { int32View } from "./buffer-views.ts";
 import { childOfTypeId, typeIdsAt } from "./check-unions.ts";
+import { elementPositions } from "./element-offsets.ts";
 import {
 	elementContext,
 	type FieldForm,
@@ -18,7 +19,7 @@ import {
 	planField,
 } from "./form-field.ts";
 import { checkMemberNames } from "./form-struct.ts";
-import { elementPositions, takeRows } from "./take-rows.ts";
+import { takeRows } from "./take-rows.ts";
 import { typeName } from "./type-name.ts";
 import type { Field } from "./types.ts";
 

@@ -8,15 +8,13 @@
  * is filled: whoever hands in an allocator with a limit bounds what unfolds.
  */
 
-import { IngestError } from "../errors.ts";
 import { allocateBitmap, isValid, setBit } from "./bitmap.ts";
-import { int32View, int64View } from "./buffer-views.ts";
+import { int32View } from "./buffer-views.ts";
 import type { Codecs } from "./codecs.ts";
+import { elementPositions, newOffsets } from "./element-offsets.ts";
 import { fixedWidth } from "./fixed-width.ts";
 import { type OffsetWidth, readOffsets } from "./offsets.ts";
 import type { ArrayData, Field } from "./types.ts";
-
-const maxOffset = 0x7fff_ffff;
 
 export function takeRows(
 	field: Field,
@@ -91,17 +89,6 @@ export function takeRows(
 			return taken;
 		}
 	}
-}
-
-/** Room for positions; elements of one array beyond 2^31 are refused, as offsets and positions hold no more. */
-export function elementPositions(count: number, codecs: Codecs): Int32Array {
-	if (count > maxOffset) {
-		throw new IngestError(
-			"too_large",
-			`${count} elements in one batch, at most ${maxOffset} are taken`,
-		);
-	}
-	return int32View(codecs.allocate(count * 4), count);
 }
 
 /** An array of the right length and nulls, and no values yet. */
@@ -220,43 +207,4 @@ function sumOfSizes(
 			total += offsets[position + 1]! - offsets[position]!;
 	}
 	return total;
-}
-
-interface OffsetWriter {
-	bytes: Uint8Array;
-	set(index: number, offset: number): void;
-}
-
-/** `length + 1` offsets, the first set to 0. */
-export function newOffsets(
-	length: number,
-	width: OffsetWidth,
-	total: number,
-	codecs: Codecs,
-): OffsetWriter {
-	const bytes = codecs.allocate((length + 1) * width);
-	if (width === 4) {
-		if (total > maxOffset) {
-			throw new IngestError(
-				"too_large",
-				`${total} elements in one batch, at most ${maxOffset} are taken`,
-			);
-		}
-		const offsets = int32View(bytes, length + 1);
-		offsets[0] = 0;
-		return {
-			bytes,
-			set: (index, offset) => {
-				offsets[index] = offset;
-			},
-		};
-	}
-	const offsets = int64View(bytes, length + 1);
-	offsets[0] = 0n;
-	return {
-		bytes,
-		set: (index, offset) => {
-			offsets[index] = BigInt(offset);
-		},
-	};
 }
