@@ -67,6 +67,7 @@ export function planEngineForm(
 	const plans = schema.fields.map((field) =>
 		planField(field, {
 			codecs: metered.codecs,
+			plan: planField,
 			warnings,
 			path: field.name,
 			elementsAreRows: true,

@@ -8,7 +8,7 @@ import { isValid } from "./bitmap.ts";
 import { int32View } from "./buffer-views.ts";
 import { indexView, indices64 } from "./check-dictionary.ts";
 import { elementPositions } from "./element-offsets.ts";
-import { elementContext, type FieldForm, type FormContext, planField } from "./form-field.ts";
+import { elementContext, type FieldForm, type FormContext } from "./form-context.ts";
 import { validityMask } from "./mask-array.ts";
 import { readOffsets } from "./offsets.ts";
 import { takeRows } from "./take-rows.ts";
@@ -17,7 +17,7 @@ import type { ArrayData, Field } from "./types.ts";
 export function dictionaryForm(field: Field, context: FormContext): FieldForm {
 	const { indexType } = field.dictionary!;
 	const { codecs } = context;
-	const plain = planField({ ...field, dictionary: null }, elementContext(context, ""));
+	const plain = context.plan({ ...field, dictionary: null }, elementContext(context, ""));
 	const unfolded = unfoldedForm(plain, context);
 	// One converted dictionary is kept: batches that follow mostly share it.
 	let last: { sent: ArrayData; converted: ArrayData } | null = null;

@@ -1,11 +1,11 @@
 /** The engine's form of one field at any depth, by its type. */
 
 import { IngestError } from "../errors.ts";
-import type { Warning } from "../flow.ts";
 import { refuseArray, unknownRow } from "./check-place.ts";
 import { typeIdsAt } from "./check-unions.ts";
 import type { Codecs } from "./codecs.ts";
 import { engineExtension } from "./extension-types.ts";
+import type { FieldForm, FormContext } from "./form-context.ts";
 import { date64Form } from "./form-dates.ts";
 import { dictionaryForm } from "./form-dictionary.ts";
 import { intervalForm } from "./form-intervals.ts";
@@ -17,24 +17,7 @@ import { unionForm } from "./form-unions.ts";
 import { type GeoPlan, geoPlan } from "./geoarrow.ts";
 import { maskArray } from "./mask-array.ts";
 import { typeName } from "./type-name.ts";
-import type { ArrayData, Field } from "./types.ts";
-
-export interface FormContext {
-	codecs: Codecs;
-	warnings: Warning[];
-	/** Column path of the field. */
-	path: string;
-	/** Element i is shown by row i, and by no other. */
-	elementsAreRows: boolean;
-	/** What is being converted: the batch as sent, and the row of it that element 0 is. */
-	reading: { batch: number; firstRow: number };
-}
-
-export interface FieldForm {
-	field: Field;
-	/** `mask`: where a parent is null; the result is null there too. Null: nowhere. */
-	convert(array: ArrayData, mask: Uint8Array | null): ArrayData;
-}
+import type { Field } from "./types.ts";
 
 export function planField(sent: Field, context: FormContext): FieldForm {
 	const { codecs, path } = context;
@@ -108,16 +91,6 @@ function geometryForm(geo: GeoPlan, field: Field, context: FormContext): FieldFo
 			return maskArray(converted, geo.field.type, mask, codecs);
 		},
 	};
-}
-
-/** For a child with one element for each of its parent's. Path as `a.x`. */
-export function memberContext(context: FormContext, name: string): FormContext {
-	return { ...context, path: `${context.path}.${name}` };
-}
-
-/** For a child whose elements are more or fewer. Path as `a[]`. */
-export function elementContext(context: FormContext, suffix: string): FormContext {
-	return { ...context, path: context.path + suffix, elementsAreRows: false };
 }
 
 function asIs(field: Field, codecs: Codecs): FieldForm {

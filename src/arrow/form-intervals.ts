@@ -9,7 +9,7 @@
 
 import { isValid } from "./bitmap.ts";
 import { int32View } from "./buffer-views.ts";
-import type { FieldForm, FormContext } from "./form-field.ts";
+import type { FieldForm, FormContext } from "./form-context.ts";
 import { maskArray } from "./mask-array.ts";
 import { typeName } from "./type-name.ts";
 import type { ArrayData, Field } from "./types.ts";

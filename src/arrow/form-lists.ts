@@ -8,7 +8,7 @@ import { IngestError } from "../errors.ts";
 import { allocateBitmap, isValid, setBit } from "./bitmap.ts";
 import type { Codecs } from "./codecs.ts";
 import { elementPositions, newOffsets } from "./element-offsets.ts";
-import { elementContext, type FieldForm, type FormContext, planField } from "./form-field.ts";
+import { elementContext, type FieldForm, type FormContext } from "./form-context.ts";
 import { maskArray, validityMask } from "./mask-array.ts";
 import { type OffsetWidth, readOffsets } from "./offsets.ts";
 import { takeRows } from "./take-rows.ts";
@@ -18,7 +18,7 @@ import type { ArrayData, Field } from "./types.ts";
 const maxArraySize = 100_000;
 
 export function listForm(field: Field, context: FormContext): FieldForm {
-	const element = planField(field.children[0]!, elementContext(context, "[]"));
+	const element = context.plan(field.children[0]!, elementContext(context, "[]"));
 	const engineField = { ...field, children: [element.field] };
 	const width = field.type.kind === "large_list" ? 8 : 4;
 	const { codecs } = context;
@@ -46,7 +46,7 @@ function holdsUnderNulls(array: ArrayData, width: OffsetWidth): boolean {
 }
 
 export function listViewForm(field: Field, context: FormContext): FieldForm {
-	const element = planField(field.children[0]!, elementContext(context, "[]"));
+	const element = context.plan(field.children[0]!, elementContext(context, "[]"));
 	const width = field.type.kind === "large_list_view" ? 8 : 4;
 	const { codecs } = context;
 	return {
@@ -87,7 +87,7 @@ export function fixedSizeListForm(field: Field, context: FormContext): FieldForm
 	const { size } = type;
 	const { codecs } = context;
 	if (size > 0 && size <= maxArraySize) {
-		const element = planField(field.children[0]!, elementContext(context, "[]"));
+		const element = context.plan(field.children[0]!, elementContext(context, "[]"));
 		return {
 			field: { ...field, children: [element.field] },
 			convert(sent, mask) {

@@ -8,7 +8,7 @@ import { int32View, int64View } from "./buffer-views.ts";
 import { decimalAt } from "./check-decimals.ts";
 import type { Codecs } from "./codecs.ts";
 import { type Decimal, engineDecimal, maxDecimalDigits } from "./engine-decimal.ts";
-import type { FieldForm, FormContext } from "./form-field.ts";
+import type { FieldForm, FormContext } from "./form-context.ts";
 import { maskArray } from "./mask-array.ts";
 import { typeName } from "./type-name.ts";
 import type { ArrayData, Field } from "./types.ts";

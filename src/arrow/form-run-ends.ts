@@ -3,15 +3,15 @@
 import { isValid } from "./bitmap.ts";
 import { readRunEnds } from "./check-run-ends.ts";
 import { elementPositions } from "./element-offsets.ts";
+import { elementContext, type FieldForm, type FormContext } from "./form-context.ts";
 import { unfoldedForm } from "./form-dictionary.ts";
-import { elementContext, type FieldForm, type FormContext, planField } from "./form-field.ts";
 import type { Field, IndexType } from "./types.ts";
 import { unfoldedField } from "./unfolded-field.ts";
 
 export function runEndForm(field: Field, context: FormContext): FieldForm {
 	const [ends, values] = field.children as [Field, Field];
 	const endType = ends.type as IndexType;
-	const plain = planField(unfoldedField(field, values), elementContext(context, ""));
+	const plain = context.plan(unfoldedField(field, values), elementContext(context, ""));
 	const unfolded = unfoldedForm(plain, context);
 	return {
 		field: unfolded.field,

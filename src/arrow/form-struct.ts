@@ -1,7 +1,7 @@
 /** Structs: each member in its form, null wherever the struct is. */
 
 import { IngestError } from "../errors.ts";
-import { type FieldForm, type FormContext, memberContext, planField } from "./form-field.ts";
+import { type FieldForm, type FormContext, memberContext } from "./form-context.ts";
 import { maskArray, validityMask } from "./mask-array.ts";
 import { typeName } from "./type-name.ts";
 import type { Field } from "./types.ts";
@@ -10,7 +10,7 @@ export function structForm(field: Field, context: FormContext): FieldForm {
 	checkMemberNames(field, context);
 	const { codecs } = context;
 	const members = field.children.map((child) =>
-		planField(child, memberContext(context, child.name)),
+		context.plan(child, memberContext(context, child.name)),
 	);
 	return {
 		field: { ...field, children: members.map((member) => member.field) },

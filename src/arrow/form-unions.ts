@@ -11,13 +11,7 @@ import { allocateBitmap, isValid, setBit } from "./bitmap.ts";
 import { int32View } from "./buffer-views.ts";
 import { childOfTypeId, typeIdsAt } from "./check-unions.ts";
 import { elementPositions } from "./element-offsets.ts";
-import {
-	elementContext,
-	type FieldForm,
-	type FormContext,
-	memberContext,
-	planField,
-} from "./form-field.ts";
+import { elementContext, type FieldForm, type FormContext, memberContext } from "./form-context.ts";
 import { checkMemberNames } from "./form-struct.ts";
 import { takeRows } from "./take-rows.ts";
 import { typeName } from "./type-name.ts";
@@ -39,7 +33,7 @@ export function unionForm(field: Field, context: FormContext): FieldForm {
 	}
 	const { codecs } = context;
 	const members = field.children.map((child) =>
-		planField(
+		context.plan(
 			child,
 			type.mode === "sparse"
 				? memberContext(context, child.name)
