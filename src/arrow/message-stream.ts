@@ -152,15 +152,24 @@ async function readBody(
 		throw truncated(offset, `body of ${length} bytes`, Math.max(0, sourceBytes - cursor.offset));
 	}
 	const atOnce = sourceBytes === null ? Math.min(length, maxUnreceivedBytes) : length;
-	let body = codecs.allocate(atOnce);
+	let body = allocate(codecs, atOnce);
 	let filled = 0;
 	for (;;) {
 		filled = await cursor.fill(body, filled);
 		if (filled < body.byteLength) throw truncated(offset, `body of ${length} bytes`, filled);
 		if (filled === length) return body;
-		const grown = codecs.allocate(Math.min(length, 2 * filled));
+		const grown = allocate(codecs, Math.min(length, 2 * filled));
 		grown.set(body);
 		body = grown;
+	}
+}
+
+/** A limit that was set beyond what the runtime can do is still a limit. */
+function allocate(codecs: Codecs, size: number): Uint8Array {
+	try {
+		return codecs.allocate(size);
+	} catch (cause) {
+		throw new IngestError("too_large", `there is no memory for a body of ${size} bytes`, { cause });
 	}
 }
 

@@ -172,6 +172,7 @@ class ArrowLoad implements BatchReader {
 
 const batchCodes: ReadonlySet<string> = new Set([
 	"invalid_arrow",
+	"too_large",
 	"truncated_stream",
 	"unsupported_codec",
 	"unsupported_type",
