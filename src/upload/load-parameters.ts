@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { IngestError } from "../errors.ts";
 import { extraColumnPolicies, type LoadParameters, loadModes, type TableName } from "../flow.ts";
+import { maxIdempotencyKeyChars } from "../limits.ts";
 import { readIdempotencyHeader, readIdempotencyKey } from "./read-headers.ts";
 
 const maxRows = Number.MAX_SAFE_INTEGER;
@@ -22,6 +23,12 @@ const word = z
 	.enum(["true", "false", "1", "0"])
 	.transform((text) => text === "true" || text === "1");
 
+/** The quotes and their escapes are `readIdempotencyKey`'s. */
+const key = z
+	.string()
+	.regex(/^[\x21-\x7e]+$/, "expected visible ASCII characters")
+	.max(2 * maxIdempotencyKeyChars + 2);
+
 export const loadQuerySchema = z.strictObject({
 	mode: mode.default("create_append").describe(descriptions.mode),
 	on_extra_columns: onExtraColumns.default("error").describe(descriptions.on_extra_columns),
@@ -34,17 +41,17 @@ export const loadQuerySchema = z.strictObject({
 		.refine((rows) => rows <= maxRows, `expected at most ${maxRows}`)
 		.optional()
 		.describe(descriptions.rows),
-	idempotency_key: z.string().optional().describe(descriptions.idempotency_key),
+	idempotency_key: key.optional().describe(descriptions.idempotency_key),
 });
 
 export const loadFieldsSchema = z.strictObject({
-	table: z.string().describe('table or schema.table; "a.b" in quotes is one name'),
+	table: z.string().min(1).describe('table or schema.table; "a.b" in quotes is one name'),
 	mode: mode.nullish().describe(descriptions.mode),
 	on_extra_columns: onExtraColumns.nullish().describe(descriptions.on_extra_columns),
 	dry_run: z.boolean().nullish().describe(descriptions.dry_run),
 	require_eos: z.boolean().nullish().describe(descriptions.require_eos),
 	rows: z.int().min(0).max(maxRows).nullish().describe(descriptions.rows),
-	idempotency_key: z.string().nullish().describe(descriptions.idempotency_key),
+	idempotency_key: key.nullish().describe(descriptions.idempotency_key),
 });
 
 type LoadFields = Partial<Omit<z.output<typeof loadFieldsSchema>, "table">>;

@@ -60,21 +60,27 @@ export function openapiDocument(routes: readonly Route[]): Json {
 	};
 }
 
+const pathSchemas: Record<string, Json> = {
+	id: { type: "string", pattern: "^[0-7][0-9A-HJKMNP-TV-Z]{25}$" },
+	n: { type: "integer", minimum: 1, maximum: 10_000 },
+};
+
 function operationOf(route: Route, components: Json): Json {
 	const parameters: Json[] = [
 		...[...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
 			name,
 			in: "path",
 			required: true,
-			schema: { type: "string" },
+			schema: pathSchemas[name!] ?? { type: "string", minLength: 1 },
 		})),
 		...queryParameters(route, components),
-		...Object.entries(route.headers ?? {}).map(([name, description]) => ({
+		...Object.entries(route.headers ?? {}).map(([name, header]) => ({
 			name,
 			in: "header",
 			required: false,
-			description,
-			schema: { type: "string" },
+			...(typeof header === "string"
+				? { description: header, schema: { type: "string" } }
+				: { description: header.description, schema: { type: "string", ...header.schema } }),
 		})),
 	];
 	return {

@@ -155,23 +155,13 @@ export function readContentDigest(headers: Headers): string | null {
 
 /** `Repr-Digest`: the Arrow bytes' digest as the caller says it, in the form that receipts have; null: none. */
 export function readReprDigest(headers: Headers): string | null {
-	return canonicalDigest(headers.get("repr-digest"), "the header Repr-Digest");
-}
-
-/** The same of a field. */
-export function readReprDigestField(text: string | null): string | null {
-	const digest = canonicalDigest(text, "repr_digest");
-	if (text === null || digest !== null) return digest;
-	throw new IngestError("bad_request", "repr_digest is sha-256=:…:");
-}
-
-function canonicalDigest(text: string | null, what: string): string | null {
-	const hex = text === null ? null : readSha256Member(text, what);
+	const given = headers.get("repr-digest");
+	const hex = given === null ? null : readSha256Member(given, "the header Repr-Digest");
 	return hex === null ? null : formatSha256(hex);
 }
 
 /** Lower-case hex to the form of RFC 9530. */
-export function formatSha256(hex: string): string {
+function formatSha256(hex: string): string {
 	const bytes = (hex.match(/../g) ?? []).map((pair) => Number.parseInt(pair, 16));
 	return `sha-256=:${btoa(String.fromCharCode(...bytes))}:`;
 }

@@ -117,18 +117,21 @@ export const partUrlsSchema = z
 export const completeFieldsSchema = z.strictObject({
 	parts: z.int().min(0).max(1_000_000).describe("N: parts 1 to N are the upload"),
 	rows: loadFieldsSchema.shape.rows,
-	repr_digest: z.string().nullish().describe("sha-256=:…: of all Arrow bytes"),
+	repr_digest: z
+		.string()
+		.regex(/^sha-256=:[A-Za-z0-9+/]{43}=:$/, "expected sha-256=:…:")
+		.nullish()
+		.describe("Of all Arrow bytes, as receipts have it"),
 });
 
 export const historyQuerySchema = z.strictObject({
-	table: z.string().optional(),
+	table: z.string().min(1).optional(),
 	status: z.enum(loadStatuses).optional(),
 	cursor: ulid.optional(),
 	limit: z
 		.string()
-		.regex(/^\d{1,4}$/, "expected a number from 1 to 1000")
+		.regex(/^([1-9]\d{0,2}|1000)$/, "expected a number from 1 to 1000")
 		.transform(Number)
-		.refine((n) => n >= 1 && n <= 1_000, "expected a number from 1 to 1000")
 		.default(100),
 });
 

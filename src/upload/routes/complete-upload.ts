@@ -2,7 +2,8 @@
 
 import { completeUpload as complete } from "../../stage/complete-upload.ts";
 import { answerLoad, appliedPreferences, waitMsOf } from "../answer-load.ts";
-import { readPreferences, readReprDigestField } from "../read-headers.ts";
+import { preferWaitHeader } from "../header-docs.ts";
+import { readPreferences } from "../read-headers.ts";
 import { defineRoute } from "../route.ts";
 import { loadProblems } from "../route-problems.ts";
 import { acceptedSchema, completeFieldsSchema, noQuery, receiptSchema } from "../schemas.ts";
@@ -16,7 +17,7 @@ export const completeUpload = defineRoute({
 	takes: "load",
 	query: noQuery,
 	body: completeFieldsSchema,
-	headers: { Prefer: "wait=N: seconds to wait for the receipt (RFC 7240)" },
+	headers: { Prefer: preferWaitHeader },
 	answers: {
 		200: { description: "With Prefer: wait, the receipt", schema: receiptSchema },
 		202: {
@@ -29,11 +30,10 @@ export const completeUpload = defineRoute({
 	async handler(call, upload) {
 		const { deps, body, request } = call;
 		const preferences = readPreferences(request.headers);
-		const repr_digest = readReprDigestField(body.repr_digest ?? null);
 		const completion = await complete(deps, upload.tenant, upload.upload_id, {
 			parts: body.parts,
 			rows: body.rows ?? null,
-			repr_digest,
+			repr_digest: body.repr_digest ?? null,
 		});
 		deps.quotas?.closeUpload(upload.tenant, upload.upload_id);
 		const waitMs = waitMsOf(call, preferences, false);

@@ -1,7 +1,9 @@
 /** `POST /v1/uploads`: an upload in parts is opened. */
+
 import { createUpload as openUpload } from "../../stage/stage-upload.ts";
 import { parseTableName } from "../../table-name.ts";
 import { jsonAnswer } from "../answers.ts";
+import { idempotencyKeyHeader } from "../header-docs.ts";
 import { loadFieldsSchema, loadParametersOf } from "../load-parameters.ts";
 import { newUploadOf } from "../new-upload.ts";
 import { partsMode } from "../parts-mode.ts";
@@ -17,9 +19,7 @@ export const createUpload = defineRoute({
 	takes: "upload",
 	query: noQuery,
 	body: loadFieldsSchema,
-	headers: {
-		"Idempotency-Key": "1 to 255 visible ASCII characters; names the load, not this request",
-	},
+	headers: { "Idempotency-Key": idempotencyKeyHeader },
 	answers: {
 		201: {
 			description: "The upload takes parts until expires_at",

@@ -6,6 +6,13 @@ import { parseTableName } from "../../table-name.ts";
 import { answerLoad, appliedPreferences, waitMsOf } from "../answer-load.ts";
 import { countBytes } from "../count-bytes.ts";
 import { guardBody } from "../guard-body.ts";
+import {
+	contentDigestHeader,
+	contentEncodingHeader,
+	idempotencyKeyHeader,
+	preferHeader,
+	reprDigestHeader,
+} from "../header-docs.ts";
 import { loadParametersOf, loadQuerySchema } from "../load-parameters.ts";
 import { newUploadOf } from "../new-upload.ts";
 import { refuseByHead } from "../peek-body.ts";
@@ -30,12 +37,11 @@ export const ingest = defineRoute({
 	query: loadQuerySchema,
 	body: arrowBody,
 	headers: {
-		"Idempotency-Key":
-			"1 to 255 visible ASCII characters; a repeat is answered and not loaded again",
-		Prefer: "wait=N: seconds to wait for the receipt; respond-async: don't wait (RFC 7240)",
-		"Content-Encoding": "gzip or zstd",
-		"Content-Digest": "sha-256=:…: of the body as sent (RFC 9530)",
-		"Repr-Digest": "sha-256=:…: of the Arrow bytes, content coding undone (RFC 9530)",
+		"Idempotency-Key": idempotencyKeyHeader,
+		Prefer: preferHeader,
+		"Content-Encoding": contentEncodingHeader,
+		"Content-Digest": contentDigestHeader,
+		"Repr-Digest": reprDigestHeader,
 	},
 	answers: {
 		200: {

@@ -1,9 +1,11 @@
 /** `PUT /v1/uploads/{id}/parts/{n}`: one part's bytes. */
+
 import { IngestError } from "../../errors.ts";
 import { putPart as storePart } from "../../stage/put-part.ts";
 import { emptyAnswer } from "../answers.ts";
 import { countBytes } from "../count-bytes.ts";
 import { guardBody } from "../guard-body.ts";
+import { contentDigestHeader } from "../header-docs.ts";
 import { refuseByHead } from "../peek-body.ts";
 import { assertArrowType, readContentDigest, readContentEncoding } from "../read-headers.ts";
 import { arrowBody, defineRoute } from "../route.ts";
@@ -19,7 +21,7 @@ export const putPart = defineRoute({
 	takes: "bytes",
 	query: noQuery,
 	body: arrowBody,
-	headers: { "Content-Digest": "sha-256=:…: of the part (RFC 9530)" },
+	headers: { "Content-Digest": contentDigestHeader },
 	answers: { 204: { description: "The part is durable", schema: null } },
 	async handler(call, upload) {
 		const { deps, request, params } = call;

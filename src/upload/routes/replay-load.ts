@@ -2,6 +2,7 @@
 
 import { requestReplay } from "../../stage/request-replay.ts";
 import { answerLoad, appliedPreferences, waitMsOf } from "../answer-load.ts";
+import { preferWaitHeader } from "../header-docs.ts";
 import { readPreferences } from "../read-headers.ts";
 import { defineRoute } from "../route.ts";
 import { loadProblems } from "../route-problems.ts";
@@ -16,7 +17,7 @@ export const replayLoad = defineRoute({
 	takes: "load",
 	query: noQuery,
 	body: noFields,
-	headers: { Prefer: "wait=N: seconds to wait for the receipt (RFC 7240)" },
+	headers: { Prefer: preferWaitHeader },
 	answers: {
 		200: { description: "The receipt", schema: receiptSchema },
 		202: { description: "It runs again", schema: acceptedSchema },
