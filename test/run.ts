@@ -1,5 +1,6 @@
 /**
- * `npm test`: every suite that needs nothing but npm and a C++ compiler.
+ * `npm test`: every suite that needs nothing but npm and a C++ compiler. With a
+ * vitest configuration as its first argument, that one's suites.
  * Prints vitest's report, then alone on the last line `N passed, N failed, N skipped`.
  */
 import { spawnSync } from "node:child_process";
@@ -11,16 +12,18 @@ import process from "node:process";
 const folder = mkdtempSync(join(tmpdir(), "duckdock-test-"));
 const report = join(folder, "report.json");
 const root = new URL("..", import.meta.url).pathname;
+const given = process.argv.slice(2);
+const config = given[0]?.endsWith("vitest.config.ts") ? given.shift()! : "test/vitest.config.ts";
 const run = spawnSync(
 	process.execPath,
 	[
 		join(root, "node_modules/vitest/vitest.mjs"),
 		"run",
-		"--config=test/vitest.config.ts",
+		`--config=${config}`,
 		"--reporter=default",
 		"--reporter=json",
 		`--outputFile.json=${report}`,
-		...process.argv.slice(2),
+		...given,
 	],
 	{ cwd: root, stdio: "inherit" },
 );
