@@ -7,7 +7,7 @@ export default defineConfig({
 		include: ["test/**/*.test.ts", "native/test/**/*.test.ts"],
 		exclude: ["test/workerd/**", "test/clients/**", "node_modules/**"],
 		pool: "forks",
-		testTimeout: 60_000,
-		hookTimeout: 60_000,
+		testTimeout: 120_000,
+		hookTimeout: 120_000,
 	},
 });
