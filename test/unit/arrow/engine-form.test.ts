@@ -435,6 +435,22 @@ describe("dictionaries", () => {
 		);
 	});
 
+	it("keep their extension where it lies on binary", async () => {
+		const opaque = (name: string) =>
+			extension("arrow.opaque", JSON.stringify({ type_name: name, vendor_name: "DuckDB" }));
+		const bit = { ...encoded({ kind: "binary" }), metadata: opaque("bit") };
+		// Three bits of padding, set, then 10110.
+		expect(await landedValues(bit, [Uint8Array.of(3, 0b1111_0110), null])).toMatchObject({
+			type: "BIT",
+			rows: ["10110", null],
+		});
+		const bignum = { ...encoded({ kind: "large_binary" }), metadata: opaque("bignum") };
+		expect(await landedValues(bignum, [Uint8Array.of(0x80, 0, 1, 42), null])).toMatchObject({
+			type: "BIGNUM",
+			rows: ["42", null],
+		});
+	});
+
 	it("keep their extension", async () => {
 		const of = { ...encoded({ kind: "utf8" }), metadata: extension("arrow.json") };
 		expect(await landedValues(of, ['{"a":1}', null])).toMatchObject({
@@ -450,6 +466,81 @@ describe("dictionaries", () => {
 		).toMatchObject({
 			type: "UUID",
 			rows: ["00010203-0405-0607-0809-0a0b0c0d0e0f", null],
+		});
+	});
+});
+
+describe("geometry", () => {
+	const point = (x: number, y: number) => {
+		const bytes = new Uint8Array(21);
+		bytes.set([1, 1, 0, 0, 0]);
+		bytes.set(new Uint8Array(Float64Array.of(x, y).buffer), 5);
+		return bytes;
+	};
+	const dictionary = { id: 1n, indexType: int(8), ordered: false };
+	const wkb = { metadata: extension("geoarrow.wkb", "{}") };
+	const wkt = { metadata: extension("geoarrow.wkt", "{}") };
+
+	it("in dictionaries lands as GEOMETRY", async () => {
+		const points = [point(1, 2), point(3, 4)];
+		for (const kind of ["binary", "large_binary", "binary_view"] as const) {
+			const of = field("g", { kind }, { ...wkb, dictionary });
+			expect(await landedValues(of, [points[0], null, points[1], points[0]])).toMatchObject({
+				type: expect.stringMatching(/^GEOMETRY/),
+				rows: ["POINT (1 2)", null, "POINT (3 4)", "POINT (1 2)"],
+			});
+		}
+		const of = field("g", { kind: "utf8" }, { ...wkt, dictionary });
+		expect(await landedValues(of, ["POINT(1 2)", null, "POINT (1 2)"])).toMatchObject({
+			rows: ["POINT (1 2)", null, "POINT (1 2)"],
+		});
+	});
+
+	it("in runs, lists, structs and unions lands as GEOMETRY", async () => {
+		const g = field("g", { kind: "utf8" }, wkt);
+		const runs = field(
+			"r",
+			{ kind: "run_end_encoded" },
+			{ ...wkt, children: [field("run_ends", int(16)), field("values", { kind: "utf8" })] },
+		);
+		expect((await landedValues(runs, ["POINT (1 2)", "POINT (1 2)", null])).rows).toEqual([
+			"POINT (1 2)",
+			"POINT (1 2)",
+			null,
+		]);
+		const list = field("l", { kind: "list_view" }, { children: [g] });
+		expect(await landedValues(list, [["POINT (1 2)", null], null])).toMatchObject({
+			type: expect.stringMatching(/^GEOMETRY.*\[\]$/),
+			rows: ["['POINT (1 2)', NULL]", null],
+		});
+		const struct = field("s", { kind: "struct" }, { children: [g] });
+		expect((await landedValues(struct, [{ g: "POINT (1 2)" }, null])).rows).toEqual([
+			"{'g': 'POINT (1 2)'}",
+			null,
+		]);
+		const union = field(
+			"u",
+			{ kind: "union", mode: "dense", typeIds: [0, 1] },
+			{ children: [g, field("n", int(8))] },
+		);
+		expect(
+			(
+				await landedValues(union, [
+					{ member: 0, value: "POINT (1 2)" },
+					{ member: 1, value: 5 },
+				])
+			).rows,
+		).toEqual(["POINT (1 2)", "5"]);
+	});
+
+	it("that is wrong names column, batch and row, in a struct too", async () => {
+		const g = field("g", { kind: "utf8" }, wkt);
+		const struct = field("s", { kind: "struct" }, { children: [g] });
+		await expect(
+			landedValues(struct, [{ g: "POINT (1 2)" }, { g: "POINT (" }]),
+		).rejects.toMatchObject({
+			code: "invalid_arrow",
+			place: { column: "s.g", batch: 0, row: 1 },
 		});
 	});
 });
