@@ -42,7 +42,7 @@ export function formatTableName(name: TableName): string {
 
 /** One form for all spellings of a name: for maps and sets. */
 export function foldName(name: string): string {
-	return name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+	return /[A-Z]/.test(name) ? name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()) : name;
 }
 
 /** One form for all spellings of a table's name. */

@@ -15,10 +15,10 @@ import { typeName } from "../../arrow/type-name.ts";
 import type { Field } from "../../arrow/types.ts";
 import { IngestError } from "../../errors.ts";
 import type { LoadParameters, ReceiptColumn, TableName, Warning } from "../../flow.ts";
-import { foldName, formatTableName, sameName } from "../../table-name.ts";
+import { foldName, formatTableName } from "../../table-name.ts";
 import { judgeCast } from "./column-types.ts";
 import { qualifiedTable, quoteIdentifier, schemaAndTable } from "./sql-names.ts";
-import type { TargetColumn, TargetTable } from "./target-table.ts";
+import type { TargetTable } from "./target-table.ts";
 
 /** One column of the view: what was sent, and what DuckDB makes of it. */
 export interface ScannedColumn {
@@ -59,7 +59,8 @@ export function positionsToScan(
 	if (!existing || parameters.mode === "replace" || parameters.on_extra_columns !== "ignore") {
 		return all;
 	}
-	const kept = all.filter((at) => insertable(existing, fields[at]!.name));
+	const columns = byName(existing.columns, (column) => column.name);
+	const kept = all.filter((at) => columns.get(foldName(fields[at]!.name))?.generated === false);
 	if (kept.length > 0) return kept;
 	throw new IngestError(
 		"schema_mismatch",
@@ -176,8 +177,10 @@ function planIntoExisting(
 		warnings: ignoredColumns(sentFields, scanned, existing),
 	};
 	const refused: { column: string; detail: string; field?: Field; into?: string }[] = [];
+	const present = byName(existing.columns, (column) => column.name);
+	const sent = byName(scanned, ({ field }) => field.name);
 	for (const { field, type, typeText } of scanned) {
-		const column = existing.columns.find((other) => sameName(other.name, field.name));
+		const column = present.get(foldName(field.name));
 		if (column?.generated) {
 			refused.push({
 				column: field.name,
@@ -214,8 +217,7 @@ function planIntoExisting(
 		}
 	}
 	for (const column of existing.columns) {
-		if (column.generated || scanned.some(({ field }) => sameName(field.name, column.name)))
-			continue;
+		if (column.generated || sent.has(foldName(column.name))) continue;
 		if (column.nullable || column.default !== null) {
 			plan.columns_defaulted.push(column.name);
 		} else {
@@ -238,8 +240,10 @@ function ignoredColumns(
 	scanned: readonly ScannedColumn[],
 	existing: TargetTable,
 ): Warning[] {
+	if (sentFields.length === scanned.length) return [];
+	const kept = new Set(scanned.map(({ field }) => field));
 	return sentFields
-		.filter((field) => !scanned.some((column) => column.field === field))
+		.filter((field) => !kept.has(field))
 		.map((field) => ({
 			code: "extra_columns_ignored",
 			column: field.name,
@@ -260,8 +264,9 @@ function mismatch(
 	});
 }
 
-function insertable(existing: TargetTable, name: string): TargetColumn | undefined {
-	return existing.columns.find((column) => sameName(column.name, name) && !column.generated);
+/** Tables may have 10,000 columns: looked up, not searched. */
+function byName<T>(items: readonly T[], name: (item: T) => string): Map<string, T> {
+	return new Map(items.map((item) => [foldName(name(item)), item]));
 }
 
 function receiptColumn(field: Field, typeText: string): ReceiptColumn {

@@ -63,13 +63,14 @@ export async function readTargetTable(
 	const types = await columnTypes(connection, `SELECT * FROM ${table}`);
 	const names = described.map(([column]) => column as string);
 	const generated = await generatedColumns(connection, table, names);
+	const isGenerated = new Set(generated);
 	const columns = described.map(([column, typeText, nullable, , expression], at) => ({
 		name: column as string,
 		type: types[at]!,
 		typeText: typeText as string,
 		nullable: nullable === "YES",
 		default: expression as string | null,
-		generated: generated.includes(column as string),
+		generated: isGenerated.has(column as string),
 	}));
 	return { name, kind, columns };
 }
