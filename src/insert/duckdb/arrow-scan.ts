@@ -105,8 +105,9 @@ async function bindView(
 	let bound = bindings.get(key);
 	if (!bound) {
 		const described = await rows(connection, `DESCRIBE SELECT * FROM ${view}`);
-		const types = await columnTypes(connection, `SELECT * FROM ${view}`);
-		bound = types.map((type, at) => ({ type, typeText: described[at]![1] as string }));
+		const texts = described.map(([, typeText]) => typeText as string);
+		const types = await columnTypes(connection, `SELECT * FROM ${view}`, texts);
+		bound = types.map((type, at) => ({ type, typeText: texts[at]! }));
 		if (bound.length !== positions.length) {
 			throw new IngestError(
 				"internal",

@@ -60,7 +60,8 @@ export async function readTargetTable(
 	if (kind !== "table") return kind === null ? null : { name, kind, columns: [] };
 	const table = qualifiedTable(catalog, name);
 	const described = await rows(connection, `DESCRIBE ${table}`);
-	const types = await columnTypes(connection, `SELECT * FROM ${table}`);
+	const texts = described.map(([, typeText]) => typeText as string);
+	const types = await columnTypes(connection, `SELECT * FROM ${table}`, texts);
 	const names = described.map(([column]) => column as string);
 	const generated = await generatedColumns(connection, table, names);
 	const isGenerated = new Set(generated);
@@ -179,14 +180,24 @@ export async function storageVersion(
 	return numbers ? [Number(numbers[1]), Number(numbers[2])] : null;
 }
 
-/** The types of a query's columns, without running it. */
+/**
+ * The types of a query's columns, without running it; `texts` are the same types as
+ * SQL. Each text is asked for once: node-api's answer for one column takes the
+ * longer the more columns there are.
+ */
 export async function columnTypes(
 	connection: DuckDBConnection,
 	query: string,
+	texts: readonly string[],
 ): Promise<DuckDBType[]> {
 	const statement = await connection.prepare(query);
 	try {
-		return Array.from({ length: statement.columnCount }, (_, at) => statement.columnType(at));
+		const known = new Map<string, DuckDBType>();
+		return texts.map((text, at) => {
+			const type = known.get(text) ?? statement.columnType(at);
+			known.set(text, type);
+			return type;
+		});
 	} finally {
 		statement.destroySync();
 	}
