@@ -51,6 +51,7 @@ class ArrowLoad implements BatchReader {
 	readonly #plans: StreamPlans;
 	readonly #sha256: Sha256;
 	#digest: string | null = null;
+	#sourceName = "";
 	#bytes = 0;
 	#rows = 0;
 	#batches = 0;
@@ -77,7 +78,7 @@ class ArrowLoad implements BatchReader {
 			throw new IngestError("not_arrow", "there is nothing to load: no bytes were given");
 		}
 		// Every source begins with a schema, or throws.
-		if (first.value.kind === "schema") this.#plans.begin(first.value.schema);
+		if (first.value.kind === "schema") this.#plans.begin(first.value.schema, this.#sourceName);
 	}
 
 	batches(signal: AbortSignal): AsyncIterable<CheckedBatch> {
@@ -93,7 +94,7 @@ class ArrowLoad implements BatchReader {
 		try {
 			for await (const event of this.#events) {
 				this.#stop.signal.throwIfAborted();
-				if (event.kind === "schema") this.#plans.begin(event.schema);
+				if (event.kind === "schema") this.#plans.begin(event.schema, this.#sourceName);
 				else {
 					yield* this.#plans.convert({ ...event.batch, index: this.#batches });
 					this.#batches++;
@@ -124,6 +125,7 @@ class ArrowLoad implements BatchReader {
 	async *#readAll(sources: readonly ByteSource[]): AsyncGenerator<SourceEvent> {
 		const { codecs, limits, requireEos } = this.#options;
 		for (const source of sources) {
+			this.#sourceName = source.name;
 			try {
 				yield* readSource(source, {
 					codecs,

@@ -48,8 +48,8 @@ export class StreamPlans {
 		this.#warnings = warnings;
 	}
 
-	/** The next stream begins; `schema_mismatch` where its columns are not those of the first. */
-	begin(sent: SentSchema): void {
+	/** The next stream begins, in `source`; `schema_mismatch` where its columns are not those of the first. */
+	begin(sent: SentSchema, source: string): void {
 		this.#streams++;
 		const key = schemaKey(sent);
 		if (key === this.#current?.key) return;
@@ -69,7 +69,7 @@ export class StreamPlans {
 			check: createBatchChecker(schema, this.#limits, this.#codecs),
 			convertPieces: form.convertPieces,
 			warnings: form.warnings,
-			order: this.#first === null ? null : this.#align(schema.fields, form.fields),
+			order: this.#first === null ? null : this.#align(schema.fields, form.fields, source),
 		};
 		this.#first ??= this.#current;
 	}
@@ -98,11 +98,16 @@ export class StreamPlans {
 	}
 
 	/** A later stream must come to the very columns that the engine was told of. */
-	#align(sentFields: readonly Field[], engineFields: readonly Field[]): number[] | null {
-		const order = alignStream(this.sentFields, sentFields, this.#streams);
+	#align(
+		sentFields: readonly Field[],
+		engineFields: readonly Field[],
+		source: string,
+	): number[] | null {
+		const stream = { number: this.#streams, label: `stream ${this.#streams} (${source})` };
+		const order = alignStream(this.sentFields, sentFields, stream);
 		this.engineFields.forEach((field, i) => {
 			if (engineKey(field) === engineKey(engineFields[order[i]!]!)) return;
-			throw mismatch(this.sentFields[i]!, sentFields[order[i]!]!, this.#streams);
+			throw mismatch(this.sentFields[i]!, sentFields[order[i]!]!, stream);
 		});
 		return order.every((position, i) => position === i) ? null : order;
 	}

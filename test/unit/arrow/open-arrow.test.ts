@@ -156,6 +156,14 @@ describe("several streams and files in one load", () => {
 		}
 	});
 
+	test("may write their columns' names in another case, as DuckDB takes them for the same", async () => {
+		const upper = [field("S", s.type), field("N", n.type)];
+		const shouted = writeStream(upper, [[arrayOf(s, ["z"]), arrayOf(n, [9])]]);
+		const { reader, rows } = await load([stream, shouted]);
+		expect(rows.at(-1)).toEqual([9, "z"]);
+		expect(reader.sentFields.map(({ name }) => name)).toEqual(["n", "s"]);
+	});
+
 	test("may differ in metadata, nullability and the width of dictionary indices", async () => {
 		const encoded = (bits: 8 | 16): Field => ({
 			...s,
@@ -197,7 +205,7 @@ describe("several streams and files in one load", () => {
 	])("one that %s is schema_mismatch, naming stream and columns", async (_, other, names) => {
 		const error = await errorOf(load([stream, stream, writeStream(other, [])]));
 		expect(error.code).toBe("schema_mismatch");
-		expect(error.message).toContain("stream 3");
+		expect(error.message).toContain("stream 3 (file 3)");
 		expect(error.place.column).toBe(names[0]);
 		expect(error.extra).toMatchObject({ stream: 3, columns: names });
 	});
