@@ -37,8 +37,9 @@ const described: readonly Route[] = [
 	healthz,
 	readyz,
 	readMetrics,
-	docsPage,
 	consolePage,
 ];
 
-export const routes: readonly Route[] = [...described, openapiRoute(described)];
+const docs = docsPage(described);
+
+export const routes: readonly Route[] = [...described, docs, openapiRoute([...described, docs])];

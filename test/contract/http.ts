@@ -208,12 +208,15 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 	});
 
 	describe(`${name}: what needs no key`, () => {
-		test("is health, readiness and the OpenAPI document", async () => {
+		test("is health, readiness, the OpenAPI document and the page of it", async () => {
 			expect((await ask("/healthz", { key: null })).json).toEqual({ status: "ok" });
 			expect((await ask("/readyz", { key: null })).status).toBe(200);
 			const { json } = await ask("/openapi.json", { key: null });
 			expect(json.openapi).toMatch(/^3\.1/);
 			expect(Object.keys(json.paths)).toContain("/v1/ingest/{table}");
+			const docs = await ask("/docs", { key: null });
+			expect(docs.headers.get("content-type")).toBe("text/html; charset=utf-8");
+			for (const code of Object.keys(problemKinds)) expect(docs.text).toContain(`id="${code}"`);
 		});
 
 		test("is nothing else", async () => {

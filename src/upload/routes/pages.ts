@@ -1,25 +1,47 @@
-/** `/docs` and `/console`: static pages, the same for everyone. */
+/** `/docs`, made of the table of routes, and `/console`, a static page: the same for everyone. */
 import { z } from "zod";
 import { notHereAnswer } from "../answers.ts";
-import { defineRoute } from "../route.ts";
+import { docsHtml } from "../docs-page.ts";
+import { defineRoute, type Route } from "../route.ts";
 import { noQuery } from "../schemas.ts";
 
-const page = (path: "/docs" | "/console", id: string, summary: string) =>
-	defineRoute({
+const policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+
+export function docsPage(described: readonly Route[]): Route {
+	let html: string | undefined;
+	return defineRoute({
 		method: "GET",
-		path,
-		id,
-		summary,
+		path: "/docs",
+		id: "docs",
+		summary: "The API for people",
 		right: "open",
 		query: noQuery,
 		body: null,
-		answers: { 200: { description: summary, schema: z.string(), contentType: "text/html" } },
-		async handler(call) {
-			const found = await call.deps.pages?.(path);
-			if (found) return found;
-			return notHereAnswer(call, `there is no page ${path} here`);
+		answers: { 200: { description: "A page", schema: z.string(), contentType: "text/html" } },
+		async handler() {
+			html ??= docsHtml(described);
+			return new Response(html, {
+				headers: {
+					"Content-Type": "text/html; charset=utf-8",
+					"Content-Security-Policy": policy,
+					"Cache-Control": "public, max-age=300",
+				},
+			});
 		},
 	});
+}
 
-export const docsPage = page("/docs", "docs", "The API for people");
-export const consolePage = page("/console", "console", "A console in the browser");
+export const consolePage = defineRoute({
+	method: "GET",
+	path: "/console",
+	id: "console",
+	summary: "A console in the browser",
+	right: "open",
+	query: noQuery,
+	body: null,
+	answers: { 200: { description: "A page", schema: z.string(), contentType: "text/html" } },
+	async handler(call) {
+		const page = await call.deps.pages?.("/console");
+		return page ?? notHereAnswer(call, "there is no page /console here");
+	},
+});
