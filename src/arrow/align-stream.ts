@@ -7,7 +7,7 @@
  */
 
 import { IngestError } from "../errors.ts";
-import { foldCase } from "./fold-case.ts";
+import { foldName } from "../table-name.ts";
 import { sameShape } from "./same-fields.ts";
 import { typeName } from "./type-name.ts";
 import type { Field } from "./types.ts";
@@ -25,12 +25,12 @@ export function alignStream(
 	later: readonly Field[],
 	stream: LaterStream,
 ): number[] {
-	const positions = new Map(later.map((field, i) => [foldCase(field.name), i]));
+	const positions = new Map(later.map((field, i) => [foldName(field.name), i]));
 	const missing: string[] = [];
 	const positionOf = first.map((field) => {
-		const position = positions.get(foldCase(field.name));
+		const position = positions.get(foldName(field.name));
 		if (position === undefined) missing.push(field.name);
-		positions.delete(foldCase(field.name));
+		positions.delete(foldName(field.name));
 		return position ?? -1;
 	});
 	const extra = [...positions.values()].map((position) => later[position]!.name);

@@ -15,8 +15,8 @@ import type { Schema as FlatSchema } from "apache-arrow/fb/schema";
 import { Encoding } from "flatbuffers";
 import { IngestError } from "../errors.ts";
 import { type Limits, maxNameBytes } from "../limits.ts";
+import { foldName } from "../table-name.ts";
 import { decodeText, invalid, readInt, readType } from "./arrow-type.ts";
-import { foldCase } from "./fold-case.ts";
 import type { ArrowType, Field, Metadata, Schema } from "./types.ts";
 
 /** Schema.fbs, enum MetadataVersion: V4 is 3, V5 is 4. */
@@ -190,7 +190,7 @@ function checkRunEnds(runEnds: Field, path: string): void {
 function refuseCollisions(names: string[], path: string | null): void {
 	const seen = new Map<string, string>();
 	for (const name of names) {
-		const folded = foldCase(name);
+		const folded = foldName(name);
 		const before = seen.get(folded);
 		if (before !== undefined) {
 			const column = path === null ? name : `${path}.${name}`;
