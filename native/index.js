@@ -4,25 +4,8 @@
  * A batch is flattened here into one Float64Array and one list of distinct ArrayBuffers, so that a
  * batch of any number of columns crosses into native code in one call.
  */
-import { createRequire } from "node:module";
 import process from "node:process";
-
-const require = createRequire(import.meta.url);
-
-/** @returns {any} the functions of src/addon.cc; DUCKDB_ARROW_SCAN_ADDON names another build, such as one with sanitizers. */
-function loadBinding() {
-	try {
-		return require(process.env.DUCKDB_ARROW_SCAN_ADDON ?? "./build/duckdb-arrow-scan.node");
-	} catch (cause) {
-		throw new Error(
-			"The addon duckdb-arrow-scan can't be loaded: " +
-				`${cause.message}. Build it with \`node build.mjs\` in its folder; it says what is missing.`,
-			{ cause },
-		);
-	}
-}
-
-const binding = loadBinding();
+import { binding } from "./binding.js";
 
 /** A batch's plan, written by one push at a time: pushes don't interleave. Layout: src/record_batch.h. */
 let plan = new Float64Array(4096);

@@ -1,14 +1,16 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+
+vi.setConfig({ testTimeout: 320_000 });
 
 /** Runs a program of `programs/` as a process; a hang shows as signal SIGTERM. */
 function run(program: string, ...args: string[]) {
 	const child = spawnSync(
 		process.execPath,
 		["--expose-gc", join(import.meta.dirname, "programs", `${program}.ts`), ...args],
-		{ encoding: "utf8", timeout: 50_000 },
+		{ encoding: "utf8", timeout: 100_000 },
 	);
 	return {
 		status: child.status,
