@@ -58,11 +58,11 @@ export function checkViewLists(
 	for (let i = 0; i < length; i++) {
 		const offset = offsets[i]!;
 		const size = sizes[i]!;
+		if (!isValid(validity, i)) continue;
 		if (offset >= 0 && size >= 0 && offset <= limit - size) {
 			total += size;
 			continue;
 		}
-		if (!isValid(validity, i)) continue;
 		refuseElement(
 			place,
 			i,

@@ -68,6 +68,7 @@ export function planEngineForm(
 		planField(field, {
 			codecs: metered.codecs,
 			plan: planField,
+			maxBytes: maxUnfoldedBytes,
 			warnings,
 			path: field.name,
 			elementsAreRows: true,

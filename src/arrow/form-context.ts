@@ -7,6 +7,8 @@ import type { ArrayData, Field } from "./types.ts";
 export interface FormContext {
 	codecs: Codecs;
 	warnings: Warning[];
+	/** What one piece of a batch may unfold to, also where values are shared and take no memory. */
+	maxBytes: number;
 	/** Makes the form of a child: `form-field.ts`. */
 	plan(field: Field, context: FormContext): FieldForm;
 	/** Column path of the field. */

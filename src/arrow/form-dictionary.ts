@@ -4,6 +4,7 @@
  * share stays one. Other values are copied, within the limit of a batch.
  */
 
+import { IngestError } from "../errors.ts";
 import { isValid } from "./bitmap.ts";
 import { int32View } from "./buffer-views.ts";
 import { indexView, indices64 } from "./check-dictionary.ts";
@@ -69,8 +70,28 @@ export function unfoldedForm(plain: FieldForm, context: FormContext): UnfoldedFo
 			asViews
 				? viewsOf(values, kind === "large_utf8" || kind === "large_binary" ? 8 : 4, context)
 				: values,
-		take: (values, positions) => takeRows(field, values, positions, codecs),
+		take(values, positions) {
+			const taken = takeRows(field, values, positions, codecs);
+			if (asViews) checkShown(taken, context.maxBytes);
+			return taken;
+		},
 	};
+}
+
+/** One long value that many rows share takes no memory here, and all of it in the table. */
+function checkShown(array: ArrayData, maxBytes: number): void {
+	const views = int32View(array.buffers[1]!, array.length * 4);
+	let total = 0;
+	for (let w = 0; w < views.length; w += 4) total += views[w]!;
+	if (total > maxBytes) {
+		throw new IngestError(
+			"too_large",
+			`values that unfold to ${total} bytes, at most ${maxBytes} are taken`,
+			{
+				extra: { limit: maxBytes },
+			},
+		);
+	}
 }
 
 /** The views that stand for an array of strings; its bytes are not copied. */

@@ -529,6 +529,18 @@ describe("lists and maps", () => {
 		expect(refusal(of, array)).toBeNull();
 	});
 
+	it("as views that unfold beyond the limit are refused, and those under nulls don't count", () => {
+		const of = field("v", { kind: "list_view" }, { children: [field("item", { kind: "null" })] });
+		const array = arrayOf(of, Array(100).fill(Array(10).fill(null)));
+		array.buffers[1] = new Uint8Array(400);
+		array.buffers[2] = ints(4, Array(100).fill(1_000));
+		expect(refusal(of, array)).toBeNull();
+		const limits = { ...defaultLimits, maxBatchBytes: 50_000 };
+		expect(refusal(of, array, limits)).toMatchObject({ code: "too_large", column: "v" });
+		array.buffers[0] = new Uint8Array(13);
+		expect(refusal(of, { ...array, nullCount: 100 }, limits)).toBeNull();
+	});
+
 	it("as views name the first row that shows a wrong element", () => {
 		const of = field("v", { kind: "large_list_view" }, { children: [field("item", timeNs)] });
 		const array = arrayOf(of, [null, [0n, 1n], [tooLate], [2n]]);

@@ -435,6 +435,18 @@ describe("dictionaries", () => {
 		);
 	});
 
+	it("of one long string that many rows share are refused beyond the limit", () => {
+		const of = encoded({ kind: "utf8" });
+		const array = arrayOf(of, Array(1_000).fill("x".repeat(10_000)));
+		const form = planEngineForm({ fields: [of], metadata: new Map() }, plainCodecs, 5_000_000);
+		expect(() => form.convert({ length: 1_000, columns: [array], index: 0 })).toThrow(
+			expect.objectContaining({
+				code: "too_large",
+				place: expect.objectContaining({ column: "d" }),
+			}),
+		);
+	});
+
 	it("keep their extension where it lies on binary", async () => {
 		const opaque = (name: string) =>
 			extension("arrow.opaque", JSON.stringify({ type_name: name, vendor_name: "DuckDB" }));
