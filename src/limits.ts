@@ -51,3 +51,6 @@ export const targetLingerMs = 1_500;
 /** Batches handed to DuckDB: below the first they are merged, above the second sliced. */
 export const minScanRows = 50_000;
 export const maxScanRows = 122_880;
+/** Batches that may wait for DuckDB's threads: enough to keep them busy, and the loader's memory is bounded by it. */
+export const maxQueuedScanBatches = 8;
+export const maxQueuedScanBytes = 64 * MiB;

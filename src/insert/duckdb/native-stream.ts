@@ -7,13 +7,13 @@
 import { type FieldDescription, RecordBatchStream } from "../../../native/index.js";
 import { cDataFlags, cDataFormat, encodeMetadata } from "../../arrow/c-data-format.ts";
 import type { CheckedBatch, Field } from "../../arrow/types.ts";
+import { maxQueuedScanBatches, maxQueuedScanBytes } from "../../limits.ts";
 
 export interface BatchStreamOptions {
 	/** Copies bodies into native memory instead of pinning them: the escape hatch, slower. */
 	copy: boolean;
-	/** Batches that may wait for DuckDB. */
+	/** Batches and bytes that may wait for DuckDB; one batch is always taken. Default: limits.ts. */
 	capacityBatches?: number;
-	/** Bytes that may wait for DuckDB; one batch is always taken. */
 	capacityBytes?: number;
 }
 
@@ -25,7 +25,11 @@ export function openBatchStream(
 	fields: readonly Field[],
 	options: BatchStreamOptions,
 ): RecordBatchStream {
-	return new RecordBatchStream(fields.map(describeField), options);
+	return new RecordBatchStream(fields.map(describeField), {
+		capacityBatches: maxQueuedScanBatches,
+		capacityBytes: maxQueuedScanBytes,
+		...options,
+	});
 }
 
 /**
