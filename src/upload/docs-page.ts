@@ -79,10 +79,9 @@ function routeHtml(route: Route): string {
 		([status, { description }]) => `<li><code>${status}</code> ${escapeHtml(description)}</li>`,
 	);
 	const codes = problemsOf(route).map((code) => `<a href="#${code}"><code>${code}</code></a>`);
-	const headers = Object.entries(route.headers ?? {}).map(([name, header]) => {
-		const text = typeof header === "string" ? header : header.description;
-		return `<li><code>${escapeHtml(name)}</code>: ${escapeHtml(text)}</li>`;
-	});
+	const headers = Object.entries(route.headers ?? {}).map(
+		([name, text]) => `<li><code>${escapeHtml(name)}</code>: ${escapeHtml(text)}</li>`,
+	);
 	return `<article id="${route.id}">
 <h3><span class="method">${route.method}</span> <code>${escapeHtml(route.path)}</code></h3>
 <p>${escapeHtml(route.summary)}. Needs: ${rightWords[route.right]}.</p>

@@ -74,13 +74,12 @@ function operationOf(route: Route, components: Json): Json {
 			schema: pathSchemas[name!] ?? { type: "string", minLength: 1 },
 		})),
 		...queryParameters(route, components),
-		...Object.entries(route.headers ?? {}).map(([name, header]) => ({
+		...Object.entries(route.headers ?? {}).map(([name, description]) => ({
 			name,
 			in: "header",
 			required: false,
-			...(typeof header === "string"
-				? { description: header, schema: { type: "string" } }
-				: { description: header.description, schema: { type: "string", ...header.schema } }),
+			description,
+			schema: { type: "string" },
 		})),
 	];
 	return {

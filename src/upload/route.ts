@@ -79,8 +79,8 @@ export interface Route<
 	target?(call: Call<z.output<Q>, BodyOf<B>>): LoadParameters;
 	query: Q;
 	body: B;
-	/** Headers that mean something here: what they mean, and where others are refused, which they may be. */
-	headers?: Record<string, string | { description: string; schema: object }>;
+	/** Headers that mean something here, with what they mean. */
+	headers?: Record<string, string>;
 	answers: Record<number, RouteAnswer>;
 	/** Codes besides those that right and body bring (`route-problems.ts`). */
 	problems?: readonly ErrorCode[];
