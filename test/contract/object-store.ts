@@ -102,7 +102,8 @@ export function describeObjectStore(name: string, under: StoreUnderTest): void {
 			same(await range(bytes.length - 1, 100), bytes.subarray(-1));
 			same(await range(bytes.length), new Uint8Array(0));
 			same(await range(bytes.length + 10, 10), new Uint8Array(0));
-			expect(await store.head("r/one")).toEqual(info);
+			// A put may not know the store's own time of it.
+			expect(await store.head("r/one")).toMatchObject({ size: info!.size, etag: info!.etag });
 		});
 
 		law("an object of zero bytes is an object", async (store) => {
