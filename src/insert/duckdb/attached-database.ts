@@ -17,7 +17,8 @@ import type { Clock } from "../../clock.ts";
 import { IngestError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { toIngestError } from "./engine-errors.ts";
-import { type EngineOptions, loadStatements, lockStatements } from "./lockdown.ts";
+import { type EngineOptions, lockStatements } from "./lockdown.ts";
+import { quoteText } from "./sql-names.ts";
 import { attachStatement, detachStatement, type TenantTarget } from "./targets.ts";
 
 export interface AttachedDatabase {
@@ -81,9 +82,11 @@ async function attachOnce(
 	let connection: DuckDBConnection | undefined;
 	try {
 		connection = await instance.connect();
-		for (const statement of loadStatements(target, options)) await connection.run(statement);
+		await loadExtensions(connection, target, options);
 		await connection.run(attachStatement(target));
-		for (const statement of lockStatements(target, options)) await connection.run(statement);
+		const folder = await dataFolder(connection, target);
+		for (const statement of lockStatements(target, options, folder))
+			await connection.run(statement);
 	} catch (error) {
 		connection?.closeSync();
 		instance.closeSync();
@@ -97,7 +100,7 @@ async function attachOnce(
 			try {
 				const last = await instance.connect();
 				try {
-					await last.run(detachStatement());
+					await last.run(detachStatement(target));
 				} finally {
 					last.closeSync();
 				}
@@ -112,6 +115,42 @@ async function attachOnce(
 			}
 		},
 	};
+}
+
+/** By path where one is given, else by name; one that is not installed yet is fetched from DuckDB's signed repository. */
+async function loadExtensions(
+	connection: DuckDBConnection,
+	target: TenantTarget,
+	options: EngineOptions,
+): Promise<void> {
+	for (const name of target.extensions) {
+		const file = options.extensionFiles?.[name];
+		if (file !== undefined) {
+			await connection.run(`LOAD ${quoteText(file)}`);
+			continue;
+		}
+		try {
+			await connection.run(`LOAD ${name}`);
+		} catch {
+			await connection.run(`INSTALL ${name}`);
+			await connection.run(`LOAD ${name}`);
+		}
+	}
+}
+
+/** Where a lake keeps its Parquet files, made if it is a folder of this machine that is missing; else null. */
+async function dataFolder(
+	connection: DuckDBConnection,
+	target: TenantTarget,
+): Promise<string | null> {
+	if (target.kind !== "ducklake") return null;
+	const result = await connection.run(
+		`SELECT value FROM ducklake_options(${quoteText(target.catalog)}) WHERE option_name = 'data_path'`,
+	);
+	const path = (await result.getRowsJS())[0]?.[0];
+	if (typeof path !== "string" || /^[a-z][a-z0-9+.-]*:/i.test(path)) return null;
+	mkdirSync(path, { recursive: true });
+	return path;
 }
 
 /** Makes the folder; one name for all ways to write the path of the file. */

@@ -28,7 +28,7 @@ import { createSemaphore } from "./semaphore.ts";
 import { qualifiedTable } from "./sql-names.ts";
 import { createTableLocks, type TableLocks } from "./table-locks.ts";
 import { readTargetTable, rows } from "./target-table.ts";
-import { catalogAlias, tenantTarget } from "./targets.ts";
+import { tenantTarget } from "./targets.ts";
 import { createTenantDatabase, type TenantDatabase } from "./tenant-database.ts";
 
 export interface DuckdbSinkOptions extends EngineOptions {
@@ -111,31 +111,32 @@ function openDatabase(
 	insert: SinkDatabase["insert"],
 ): SinkDatabase {
 	let open = true;
+	const { catalog } = database.target;
 	/** Null where there is no database or no ledger yet. */
 	const inLedger = <T>(
 		work: (connection: Parameters<Parameters<TenantDatabase["use"]>[2]>[0]) => Promise<T>,
 	): Promise<T | null> =>
 		database.use(signal, "skip", async (connection) =>
-			(await hasLedger(connection, catalogAlias)) ? await work(connection) : null,
+			(await hasLedger(connection, catalog)) ? await work(connection) : null,
 		);
 	return {
-		findLoad: (loadId) => inLedger((connection) => findLedgerRow(connection, catalogAlias, loadId)),
+		findLoad: (loadId) => inLedger((connection) => findLedgerRow(connection, catalog, loadId)),
 		findLastOfSource: (bucket, key) =>
-			inLedger((connection) => findLastOfSource(connection, catalogAlias, bucket, key)),
+			inLedger((connection) => findLastOfSource(connection, catalog, bucket, key)),
 		listLoads: async (page) =>
-			(await inLedger((connection) => listLedgerRows(connection, catalogAlias, page))) ?? [],
+			(await inLedger((connection) => listLedgerRows(connection, catalog, page))) ?? [],
 		sumSince: async (since) =>
-			(await inLedger((connection) => sumLedgerSince(connection, catalogAlias, since))) ?? {
+			(await inLedger((connection) => sumLedgerSince(connection, catalog, since))) ?? {
 				bytes: 0,
 				rows: 0,
 			},
 		describeTable: (schema, table) =>
 			database.use(signal, "skip", async (connection) => {
-				const found = await readTargetTable(connection, catalogAlias, { schema, table });
+				const found = await readTargetTable(connection, catalog, { schema, table });
 				if (found?.kind !== "table") return null;
 				const counted = await rows(
 					connection,
-					`SELECT count(*) FROM ${qualifiedTable(catalogAlias, found.name)}`,
+					`SELECT count(*) FROM ${qualifiedTable(catalog, found.name)}`,
 				);
 				return {
 					...found.name,

@@ -24,7 +24,7 @@ import {
 	type TransactionOptions,
 } from "./load-transaction.ts";
 import type { LockRequest, TableLocks } from "./table-locks.ts";
-import { catalogAlias, throwawayTarget } from "./targets.ts";
+import { type TenantTarget, throwawayTarget } from "./targets.ts";
 import type { TenantDatabase } from "./tenant-database.ts";
 
 export interface InsertOptions
@@ -117,27 +117,27 @@ async function tryOnce(
 	options: InsertOptions,
 ): Promise<Receipt[]> {
 	const signal = AbortSignal.any(jobs.map((job) => job.signal));
-	const work = (connection: DuckDBConnection) =>
-		locked(connection, database, jobs, signal, options);
+	const work = (connection: DuckDBConnection, target = database.target) =>
+		locked(connection, target, jobs, signal, options);
 	if (!jobs[0]!.parameters.dry_run) return await database.use(signal, "create", work);
 	return (
 		(await database.use(signal, "skip", work)) ??
-		(await inThrowaway(database, signal, options, work))
+		(await inThrowaway(throwawayTarget(database.target), signal, options, work))
 	);
 }
 
 /** A dry run where no database is yet: against an empty one that goes with its instance. */
 async function inThrowaway<T>(
-	database: TenantDatabase,
+	target: TenantTarget,
 	signal: AbortSignal,
 	options: InsertOptions,
-	work: (connection: DuckDBConnection) => Promise<T>,
+	work: (connection: DuckDBConnection, target: TenantTarget) => Promise<T>,
 ): Promise<T> {
-	const empty = await attachDatabase(throwawayTarget(database.target), options, signal);
+	const empty = await attachDatabase(target, options, signal);
 	try {
 		const connection = await empty.connect();
 		try {
-			return await work(connection);
+			return await work(connection, target);
 		} finally {
 			connection.closeSync();
 		}
@@ -149,23 +149,23 @@ async function inThrowaway<T>(
 /** Appends share a table; whatever needs DDL has it alone. */
 async function locked(
 	connection: DuckDBConnection,
-	database: TenantDatabase,
+	target: TenantTarget,
 	jobs: readonly InsertJob[],
 	signal: AbortSignal,
 	options: InsertOptions,
 ): Promise<Receipt[]> {
-	if (!jobs[0]!.parameters.dry_run) await makeLedger(connection, database, signal, options);
+	if (!jobs[0]!.parameters.dry_run) await makeLedger(connection, target, signal, options);
 	const run = (peeked: readonly PeekedTable[]) =>
-		runLoads(connection, jobs, { ...options, target: database.target, signal, peeked });
-	let peeked = await peekTables(connection, jobs);
-	let requests = lockRequests(jobs, peeked);
+		runLoads(connection, jobs, { ...options, target, signal, peeked });
+	let peeked = await peekTables(connection, target.catalog, jobs);
+	let requests = lockRequests(jobs, peeked, target);
 	for (;;) {
 		const lock = await options.locks.acquire(requests, signal);
 		try {
 			if (!lock.waited) return await run(peeked);
 			// Somebody may have made or replaced a table in the meantime.
-			peeked = await peekTables(connection, jobs);
-			const now = lockRequests(jobs, peeked);
+			peeked = await peekTables(connection, target.catalog, jobs);
+			const now = lockRequests(jobs, peeked, target);
 			if (now.every((one, at) => !one.exclusive || requests[at]!.exclusive)) {
 				return await run(peeked);
 			}
@@ -176,8 +176,12 @@ async function locked(
 	}
 }
 
-function lockRequests(jobs: readonly InsertJob[], peeked: readonly PeekedTable[]): LockRequest[] {
-	return jobs.map(({ parameters }, at) => ({
+function lockRequests(
+	jobs: readonly InsertJob[],
+	peeked: readonly PeekedTable[],
+	target: TenantTarget,
+): LockRequest[] {
+	const requests = jobs.map(({ parameters }, at) => ({
 		key: tableKey(parameters.table),
 		exclusive:
 			!peeked[at]!.exists ||
@@ -185,18 +189,21 @@ function lockRequests(jobs: readonly InsertJob[], peeked: readonly PeekedTable[]
 			parameters.mode === "create" ||
 			parameters.on_extra_columns === "add",
 	}));
+	// Every transaction updates the fence row: of two at once, the second would be for nothing.
+	if (!target.can.primaryKeys) requests.push({ key: "_duckdock.fence", exclusive: true });
+	return requests;
 }
 
 async function makeLedger(
 	connection: DuckDBConnection,
-	database: TenantDatabase,
+	target: TenantTarget,
 	signal: AbortSignal,
 	options: InsertOptions,
 ): Promise<void> {
-	if (await hasLedger(connection, catalogAlias)) return;
+	if (await hasLedger(connection, target.catalog)) return;
 	const lock = await options.locks.acquire([{ key: "_duckdock", exclusive: true }], signal);
 	try {
-		await ensureLedger(connection, ledgerOf(database.target));
+		await ensureLedger(connection, ledgerOf(target));
 	} finally {
 		lock.release();
 	}
@@ -219,8 +226,8 @@ async function committedBefore(
 	const ids = asked.map(([, job]) => job.loadId!);
 	const signal = AbortSignal.any(asked.map(([, job]) => job.signal));
 	const found = await database.use(signal, "skip", async (connection) =>
-		(await hasLedger(connection, catalogAlias))
-			? await findLedgerRows(connection, catalogAlias, ids)
+		(await hasLedger(connection, database.target.catalog))
+			? await findLedgerRows(connection, database.target.catalog, ids)
 			: null,
 	);
 	return new Map(

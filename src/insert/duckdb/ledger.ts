@@ -13,7 +13,7 @@ import type { Receipt } from "../../flow.ts";
 import { toIngestError } from "./engine-errors.ts";
 import { quoteIdentifier, quoteText } from "./sql-names.ts";
 import { findSchema, tableKind } from "./target-table.ts";
-import { catalogAlias, type TenantTarget } from "./targets.ts";
+import type { TenantTarget } from "./targets.ts";
 
 const ledgerSchema = "_duckdock";
 
@@ -59,7 +59,7 @@ export interface LedgerTarget {
 }
 
 export function ledgerOf(target: TenantTarget): LedgerTarget {
-	return { catalog: catalogAlias, primaryKeys: target.can.primaryKeys };
+	return { catalog: target.catalog, primaryKeys: target.can.primaryKeys };
 }
 
 const loads = (catalog: string) => `${quoteIdentifier(catalog)}._duckdock.loads`;

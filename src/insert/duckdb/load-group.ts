@@ -30,7 +30,7 @@ import {
 	storageVersion,
 	type TargetTable,
 } from "./target-table.ts";
-import { catalogAlias, type TenantTarget } from "./targets.ts";
+import type { TenantTarget } from "./targets.ts";
 
 export interface GroupOptions {
 	target: TenantTarget;
@@ -111,13 +111,14 @@ export async function insertGroup(
 ): Promise<{ plan: InsertPlan; results: InsertResult[] }> {
 	const { jobs, positions, scan } = group;
 	const { parameters, reader } = jobs[0]!;
+	const { catalog } = options.target;
 	const key = tableKey(parameters.table);
 	const existing =
-		tables.get(key) ?? (await readTargetTable(connection, catalogAlias, parameters.table));
+		tables.get(key) ?? (await readTargetTable(connection, catalog, parameters.table));
 	const schema =
-		existing?.name.schema ?? (await findSchema(connection, catalogAlias, parameters.table.schema));
+		existing?.name.schema ?? (await findSchema(connection, catalog, parameters.table.schema));
 	const plan = planInsert({
-		catalog: catalogAlias,
+		catalog,
 		parameters,
 		sentFields: reader.sentFields,
 		scanned: scan.columns,
@@ -128,8 +129,10 @@ export async function insertGroup(
 	if (now.join() !== positions.join()) {
 		throw new TransactionConflict("the table's columns changed while the load began");
 	}
-	const dropped = plan.replaces ? await droppedConstraints(connection, existing!, scan) : [];
-	dropped.push(...(await forgottenCrs(connection, plan)));
+	const dropped = plan.replaces
+		? await droppedConstraints(connection, catalog, existing!, scan)
+		: [];
+	dropped.push(...(await forgottenCrs(connection, plan, options.target)));
 	const context: EngineErrorContext = {
 		table: plan.name.table,
 		columns: plan.columns,
@@ -204,27 +207,36 @@ function compareCounts(jobs: readonly InsertJob[], inserted: number, fetched: nu
 }
 
 /**
- * A DuckDB file whose storage version is older than v1.5.0 keeps GEOMETRY without
- * its CRS, and says nothing: the type has it until the file is opened again.
+ * DuckLake, and a DuckDB file whose storage version is older than v1.5.0, keep
+ * GEOMETRY without its CRS and say nothing: a type made in this transaction still
+ * has it.
  */
-async function forgottenCrs(connection: DuckDBConnection, plan: InsertPlan): Promise<Warning[]> {
+async function forgottenCrs(
+	connection: DuckDBConnection,
+	plan: InsertPlan,
+	{ catalog, kind }: TenantTarget,
+): Promise<Warning[]> {
 	const columns = plan.columns.filter(({ duckdb_type }) => duckdb_type.includes("GEOMETRY('"));
 	if (columns.length === 0) return [];
-	const version = await storageVersion(connection, catalogAlias);
-	if (version === null || version[0] > 1 || version[1] >= 5) return [];
+	const version = await storageVersion(connection, catalog);
+	const keeps = version === null || version[0] > 1 || version[1] >= 5;
+	if (keeps && kind !== "ducklake") return [];
+	const where =
+		kind === "ducklake" ? "DuckLake" : "a database file with a storage version before v1.5.0";
 	return columns.map(({ name, duckdb_type }) => ({
 		code: "crs_dropped",
 		column: name,
-		detail: `the database file has a storage version before v1.5.0, which keeps no CRS: ${duckdb_type}`,
+		detail: `${where} keeps no CRS: ${duckdb_type}`,
 	}));
 }
 
 async function droppedConstraints(
 	connection: DuckDBConnection,
+	catalog: string,
 	existing: TargetTable,
 	scan: ArrowScan,
 ): Promise<Warning[]> {
 	const kept = scan.columns.filter(({ field }) => !field.nullable).map(({ field }) => field.name);
-	const lost = await listConstraints(connection, catalogAlias, existing, kept);
+	const lost = await listConstraints(connection, catalog, existing, kept);
 	return lost.map((constraint) => ({ code: "constraint_dropped", ...constraint }));
 }

@@ -17,7 +17,12 @@ import { IngestError } from "../../errors.ts";
 import type { Receipt } from "../../flow.ts";
 import { assertWritable, tableKey } from "../../table-name.ts";
 import type { InsertJob } from "../batch-sink.ts";
-import { type EngineErrorContext, fromEngine, toIngestError } from "./engine-errors.ts";
+import {
+	type EngineErrorContext,
+	fromEngine,
+	TransactionConflict,
+	toIngestError,
+} from "./engine-errors.ts";
 import { checkMode, checkNames } from "./insert-plan.ts";
 import { findLedgerRows, ledgerOf, writeLedgerRows } from "./ledger.ts";
 import {
@@ -29,7 +34,7 @@ import {
 	type TableCache,
 } from "./load-group.ts";
 import { readTargetTable, type TargetTable, tableKind } from "./target-table.ts";
-import { catalogAlias } from "./targets.ts";
+import type { TenantTarget } from "./targets.ts";
 
 export interface TransactionOptions extends GroupOptions {
 	/** What `peekTables` saw, in the order of the jobs. */
@@ -45,6 +50,7 @@ export interface PeekedTable {
 /** The tables as they are before the transaction: for the locks to take and the columns to scan. Refuses what the mode refuses. */
 export async function peekTables(
 	connection: DuckDBConnection,
+	catalog: string,
 	jobs: readonly InsertJob[],
 ): Promise<PeekedTable[]> {
 	const tables: PeekedTable[] = [];
@@ -54,13 +60,13 @@ export async function peekTables(
 		checkNames(reader.sentFields);
 		const key = tableKey(parameters.table);
 		if (!kinds.has(key)) {
-			kinds.set(key, await tableKind(connection, catalogAlias, parameters.table));
+			kinds.set(key, await tableKind(connection, catalog, parameters.table));
 		}
 		const kind = kinds.get(key)!;
 		// In a shared transaction an earlier job may make or replace the table first.
 		if (jobs.length === 1) checkMode(parameters, kind);
 		const needed = kind !== null && parameters.on_extra_columns === "ignore";
-		const table = needed ? await readTargetTable(connection, catalogAlias, parameters.table) : null;
+		const table = needed ? await readTargetTable(connection, catalog, parameters.table) : null;
 		tables.push({ exists: kind !== null, table });
 	}
 	return tables;
@@ -90,7 +96,7 @@ export async function runLoads(
 			signal.removeEventListener("abort", interrupt),
 		);
 		if (jobs[0]!.parameters.dry_run) return receipts;
-		return await readBack(connection, receipts);
+		return await readBack(connection, options.target.catalog, receipts);
 	} catch (error) {
 		if (signal.aborted) throw signal.reason;
 		throw error;
@@ -113,6 +119,7 @@ async function inTransaction(
 	const tables: TableCache = new Map();
 	await connection.run("BEGIN TRANSACTION");
 	try {
+		if (!dryRun) await refuseRepeats(connection, jobs, options.target);
 		for (const group of groups) {
 			const { plan, results } = await insertGroup(connection, group, tables, options);
 			if (jobs.length === 1) {
@@ -135,12 +142,30 @@ async function inTransaction(
 	}
 }
 
+/**
+ * Where no primary key refuses a second row of the same load, it is looked for in the
+ * transaction's own snapshot: what was committed after it conflicts at the fence row.
+ */
+async function refuseRepeats(
+	connection: DuckDBConnection,
+	jobs: readonly InsertJob[],
+	target: TenantTarget,
+): Promise<void> {
+	if (target.can.primaryKeys) return;
+	const ids = jobs.flatMap(({ loadId }) => loadId ?? []);
+	const found = await findLedgerRows(connection, target.catalog, ids);
+	if (found.size > 0) {
+		throw new TransactionConflict(`another loader has committed ${[...found.keys()].join(", ")}`);
+	}
+}
+
 async function readBack(
 	connection: DuckDBConnection,
+	catalog: string,
 	receipts: readonly Receipt[],
 ): Promise<Receipt[]> {
 	const ids = receipts.map(({ load_id }) => load_id);
-	const found = await findLedgerRows(connection, catalogAlias, ids);
+	const found = await findLedgerRows(connection, catalog, ids);
 	return ids.map((id) => {
 		const row = found.get(id);
 		if (row) return row;

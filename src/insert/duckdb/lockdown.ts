@@ -15,20 +15,16 @@ export interface EngineOptions {
 	threads?: number;
 	/** Folder for what does not fit the memory limit. */
 	tempDirectory?: string;
-	/** Extension files to LOAD by path before ATTACH, by name; others are loaded by name. */
+	/** Extension files to LOAD by path before ATTACH, by the extension's name; others are loaded by name. */
 	extensionFiles?: Readonly<Record<string, string>>;
 }
 
-/** Before ATTACH. */
-export function loadStatements(target: TenantTarget, options: EngineOptions): string[] {
-	return target.extensions.map((name) => {
-		const file = options.extensionFiles?.[name];
-		return `LOAD ${file === undefined ? name : quoteText(file)}`;
-	});
-}
-
-/** After ATTACH, in this order. */
-export function lockStatements(target: TenantTarget, options: EngineOptions): string[] {
+/** After ATTACH, in this order. `dataFolder`: where DuckLake keeps what its catalog does not, if that is on this machine. */
+export function lockStatements(
+	target: TenantTarget,
+	options: EngineOptions,
+	dataFolder: string | null,
+): string[] {
 	const statements = [
 		// A session's zone shifts tz-aware values that go into TIMESTAMP or DATE columns.
 		"SET GLOBAL TimeZone = 'UTC'",
@@ -46,10 +42,19 @@ export function lockStatements(target: TenantTarget, options: EngineOptions): st
 	const spill =
 		options.tempDirectory ?? (target.filePath === null ? undefined : `${target.filePath}.tmp`);
 	if (spill !== undefined) statements.push(`SET GLOBAL temp_directory = ${quoteText(spill)}`);
-	// MotherDuck and DuckLake keep their data elsewhere and must reach it.
-	if (target.filePath !== null || target.location === ":memory:") {
+	if (target.kind === "file") {
 		statements.push("SET GLOBAL enable_external_access = false");
+	} else if (target.kind === "ducklake" && target.filePath !== null && dataFolder !== null) {
+		// ATTACH adds the paths of DuckDB's own files alone, not those of a lake.
+		const path = target.filePath;
+		const siblings = [path, `${path}.wal`, `${path}.wal.checkpoint`, `${path}.wal.recovery`];
+		statements.push(
+			`SET GLOBAL allowed_paths = [${siblings.map(quoteText).join(", ")}]`,
+			`SET GLOBAL allowed_directories = [${quoteText(dataFolder)}]`,
+			"SET GLOBAL enable_external_access = false",
+		);
 	}
+	// MotherDuck, and a lake whose catalog or data lie elsewhere, must reach the network: only settings are locked.
 	statements.push("SET GLOBAL lock_configuration = true");
 	return statements;
 }

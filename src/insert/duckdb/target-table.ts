@@ -70,7 +70,8 @@ export async function readTargetTable(
 		type: types[at]!,
 		typeText: typeText as string,
 		nullable: nullable === "YES",
-		default: expression as string | null,
+		// DuckLake calls a missing default NULL.
+		default: expression === "NULL" ? null : (expression as string | null),
 		generated: isGenerated.has(column as string),
 	}));
 	return { name, kind, columns };

@@ -27,6 +27,7 @@ function handClock() {
 const target: TenantTarget = {
 	tenant: "acme",
 	kind: "file",
+	catalog: "target",
 	location: ":memory:",
 	filePath: null,
 	extensions: [],
