@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
+import { availableParallelism, homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import type { CliDeps } from "../src/cli/cli-deps.ts";
@@ -18,6 +18,9 @@ import { readConfig, type StoreConfig } from "../src/config.ts";
 import { createLog, type Log } from "../src/log.ts";
 
 const { env } = process;
+// Before the pool's first use. Four threads would make objects wait for each other's
+// fsync, which a journal takes many of at once, and streaming statements for reads.
+env.UV_THREADPOOL_SIZE ??= String(Math.max(16, 2 * availableParallelism()));
 const clock = systemClock;
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {

@@ -28,7 +28,9 @@ export async function loadLocalFiles(request: LoadFilesRequest, world: World): P
 	try {
 		const receipt = await loadFiles({
 			sources: request.files.map(({ path, size }) =>
-				size === null ? pipeSource(path, () => request.open(path)) : fileSource(path, size),
+				size === null
+					? pipeSource(path === "-" ? "standard input" : path, () => request.open(path))
+					: fileSource(path, size),
 			),
 			source: { kind: "file", files: request.files.map(({ path }) => path) },
 			tenant: localTenant,

@@ -205,9 +205,12 @@ describe("duckdock push", () => {
 			"nobody.arrow",
 			tableToIPC(tableFromArrays({ id: Int32Array.of(1) }), "stream"),
 		);
-		const { code, json } = await push([good, "--table", "t", "--url", "http://127.0.0.1:9"]);
+		const gone = await startProxy(() => undefined);
+		await gone.close();
+		const { code, json } = await push([good, "--table", "t", "--url", gone.url]);
 		expect(code).toBe(69);
 		expect(json.detail).toContain("no connection");
+		expect(json.detail).toContain("ECONNREFUSED");
 	});
 
 	it("replays a failed load once its table is there", async () => {

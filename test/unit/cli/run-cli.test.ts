@@ -85,6 +85,19 @@ describe("the exit codes", () => {
 	});
 });
 
+describe("a database that can't be opened", () => {
+	it("is worth another try only where another program holds it", async () => {
+		const fail = (extra: Record<string, unknown>) => {
+			world.deps.loadFiles = async () => {
+				throw new IngestError("target_unavailable", "no", { extra });
+			};
+			return run("load", import.meta.filename, "--db", "x.duckdb", "--table", "t");
+		};
+		expect(await fail({})).toBe(69);
+		expect(await fail({ reason: "locked" })).toBe(75);
+	});
+});
+
 describe("runCli", () => {
 	it("prints the problem as the one JSON document and its place on standard error", async () => {
 		const here = import.meta.filename;
