@@ -2,6 +2,7 @@
 
 import { fixedWidth } from "./fixed-width.ts";
 import { readOffsets } from "./offsets.ts";
+import { temporalKey } from "./temporal-key.ts";
 import type { ArrayData, Field } from "./types.ts";
 
 export interface KeyReader {
@@ -10,14 +11,14 @@ export interface KeyReader {
 	hash(index: number): number;
 }
 
-/** Null: keys of this field are compared as text (`value-key.ts`), floats because zero has two forms and NaN many. */
+/** Null: keys of this field are compared as text (`value-key.ts`), floats because zero has two forms and NaN many, intervals because a day is 24 hours. */
 export function keyReader(field: Field): ((keys: ArrayData) => KeyReader) | null {
 	const { kind } = field.type;
 	if (field.dictionary || kind === "float") return null;
 	if (kind === "utf8" || kind === "binary") return (keys) => stringReader(keys, 4);
 	if (kind === "large_utf8" || kind === "large_binary") return (keys) => stringReader(keys, 8);
 	const width = fixedWidth(field.type);
-	if (width === 0) return null;
+	if (width === 0 || temporalKey(field.type) !== null) return null;
 	return (keys) => {
 		const bytes = keys.buffers[1]!;
 		return {

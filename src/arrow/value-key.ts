@@ -9,6 +9,7 @@ import { readRunEnds } from "./check-run-ends.ts";
 import { childOfTypeId, typeIdsAt } from "./check-unions.ts";
 import { fixedWidth } from "./fixed-width.ts";
 import { offsetAt } from "./offsets.ts";
+import { temporalKey } from "./temporal-key.ts";
 import type { ArrayData, Field, IndexType } from "./types.ts";
 
 export type ValueKey = (array: ArrayData, index: number) => string;
@@ -95,6 +96,8 @@ export function valueKey(field: Field): ValueKey {
 			};
 		}
 		default: {
+			const counts = temporalKey(type);
+			if (counts) return nullable((array, index) => String(counts(array.buffers[1]!, index)));
 			const width = fixedWidth(type);
 			return nullable((array, index) => bytesKey(array.buffers[1]!, index * width, width));
 		}

@@ -56,6 +56,26 @@ describe("map keys", () => {
 		expect(refused({ kind: "float", bits: 16 }, [0x7e00, 0xfe01])).toMatchObject({ row: 1 });
 	});
 
+	it("are one when DuckDB takes them for one", () => {
+		const nanos = (months: bigint, days: bigint, nanoseconds: bigint) =>
+			(nanoseconds << 64n) | (days << 32n) | months;
+		const hour = 3_600_000_000_000n;
+		for (const [type, ...keys] of [
+			[{ kind: "interval", unit: "month_day_nano" }, nanos(0n, 1n, 0n), nanos(0n, 0n, 24n * hour)],
+			[{ kind: "interval", unit: "month_day_nano" }, nanos(1n, 0n, 0n), nanos(0n, 30n, 0n)],
+			[{ kind: "interval", unit: "day_time" }, 1n, 86_400_000n << 32n],
+			[{ kind: "duration", unit: "ns" }, 1_000n, 1_999n],
+			[{ kind: "timestamp", unit: "ns", zone: "UTC" }, -1n, 999n],
+			[{ kind: "date", unit: "ms" }, -1n, -86_400_000n],
+		] as [ArrowType, ...bigint[]][]) {
+			expect([type, refused(type, keys)]).toMatchObject([type, { row: 1 }]);
+			expect([
+				type,
+				refused(type, [keys[0]!, keys[0]! + (type.kind === "interval" ? 5n : 90_000_000n)]),
+			]).toEqual([type, null]);
+		}
+	});
+
 	it("that all hash alike are compared all the same", () => {
 		const all = Array.from({ length: 200_000 }, (_, i) => i);
 		const { hash } = keyReader(field("key", int(32)))!(arrayOf(field("key", int(32)), all));
