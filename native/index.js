@@ -72,17 +72,21 @@ function externalOf(connection) {
 	return connection?.connection ?? connection;
 }
 
-/** Streams with pushes that wait for room. Held strongly: DuckDB will make room, and then they go on. */
-const waiting = new Set();
+/**
+ * Streams with pushes that wait for room, by what tells them to look again. Held strongly: DuckDB will make room,
+ * and then they go on. One set an environment, however many copies of this module it has.
+ */
+binding.waiting ??= watch(new Set());
+const { waiting } = binding;
 
-binding.onWake(() => {
-	for (const stream of waiting) stream[settle]();
-});
-
-// Where threads of DuckDB wait for a batch, Node would wait for them at exit, and both for ever.
-process.on("exit", () => binding.failAll("the process ends"));
-
-const settle = Symbol("settle");
+function watch(settlers) {
+	binding.onWake(() => {
+		for (const settle of settlers) settle();
+	});
+	// Where threads of DuckDB wait for a batch, Node would wait for them at exit, and both for ever.
+	process.on("exit", () => binding.failAll("the process ends"));
+	return settlers;
+}
 
 const defaultCapacityBatches = 8;
 const defaultCapacityBytes = 256 * 1024 * 1024;
@@ -92,6 +96,14 @@ export class RecordBatchStream {
 	#copy;
 	/** Resolvers of those who wait for room. */
 	#waiters = [];
+	#settle = () => {
+		if (this.#waiters.length === 0 || !binding.room(this.#handle)) return;
+		waiting.delete(this.#settle);
+		const isOpen = binding.isOpen(this.#handle);
+		const waiters = this.#waiters;
+		this.#waiters = [];
+		for (const resolve of waiters) resolve(isOpen);
+	};
 	#counts = new Float64Array(6);
 
 	constructor(fields, options = {}) {
@@ -132,32 +144,23 @@ export class RecordBatchStream {
 	ready() {
 		if (binding.room(this.#handle))
 			return binding.isOpen(this.#handle) ? resolvedTrue : resolvedFalse;
-		waiting.add(this);
+		waiting.add(this.#settle);
 		return new Promise((resolve) => this.#waiters.push(resolve));
-	}
-
-	[settle]() {
-		if (!binding.room(this.#handle)) return;
-		waiting.delete(this);
-		const isOpen = binding.isOpen(this.#handle);
-		const waiters = this.#waiters;
-		this.#waiters = [];
-		for (const resolve of waiters) resolve(isOpen);
 	}
 
 	end() {
 		binding.end(this.#handle);
-		this[settle]();
+		this.#settle();
 	}
 
 	fail(message) {
 		binding.fail(this.#handle, message);
-		this[settle]();
+		this.#settle();
 	}
 
 	close() {
 		binding.fail(this.#handle, "the stream was closed before its end");
-		this[settle]();
+		this.#settle();
 	}
 
 	[Symbol.dispose]() {

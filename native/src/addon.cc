@@ -201,7 +201,8 @@ napi_value Scan(const Arguments& arguments) {
   if (!library.ArrowScan(connection, name.c_str(), handle->c_stream())) {
     const std::string reason = RefusalOf(library, connection, stream->schema());
     throw Fault{reason.empty()
-                    ? "DuckDB didn't create the view '" + name + "' and gives no reason: is there a table of that name?"
+                    ? "DuckDB didn't create the view '" + name +
+                          "' and gives no reason: a table may have its name, or the connection's transaction be aborted"
                     : "DuckDB refuses the schema: " + reason};
   }
   return nullptr;

@@ -99,6 +99,22 @@ describe("a push", () => {
 		await limited;
 	});
 
+	test("waits and goes on whichever copy of the module made its stream", async () => {
+		const copy = (await import(`${new URL("../index.js", import.meta.url).href}?copy`)) as {
+			RecordBatchStream: typeof RecordBatchStream;
+		};
+		expect(copy.RecordBatchStream).not.toBe(RecordBatchStream);
+		for (const Stream of [RecordBatchStream, copy.RecordBatchStream]) {
+			const stream = new Stream([field("i", "i")], { capacityBatches: 1 });
+			stream.scan(connection, view);
+			const inserted = insert();
+			for (let i = 0; i < 20; i++) expect(await within(stream.push(integers(10)), 5000)).toBe(true);
+			stream.end();
+			expect((await inserted).rowsChanged).toBe(200);
+			stream.close();
+		}
+	});
+
 	test("after the end is an error", () => {
 		const stream = new RecordBatchStream([field("i", "i")]);
 		stream.end();
@@ -316,7 +332,7 @@ describe("scan", () => {
 
 	test("says what it can when the view has the name of a table", () => {
 		const stream = new RecordBatchStream([field("i", "i")]);
-		expect(() => stream.scan(connection, "target")).toThrow("is there a table of that name?");
+		expect(() => stream.scan(connection, "target")).toThrow("a table may have its name");
 		stream.close();
 	});
 
