@@ -86,6 +86,16 @@ export function toIngestError(
 	if (/not supported in storage versions? prior/i.test(text)) {
 		return new IngestError("unsupported_type", withoutClass(text), options);
 	}
+	const lacked = /Failed to convert DuckDB type to DuckLake - unsupported type (.+)$/s.exec(
+		text,
+	)?.[1];
+	if (lacked !== undefined) {
+		const column = context.columns?.find(({ duckdb_type }) => duckdb_type.includes(lacked))?.name;
+		return new IngestError("unsupported_type", `DuckLake has no type ${lacked}`, {
+			...options,
+			...placeOf(column, context),
+		});
+	}
 	return new IngestError("internal", text, options);
 }
 

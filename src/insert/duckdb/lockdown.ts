@@ -31,8 +31,9 @@ export function lockStatements(
 		"SET GLOBAL autoinstall_known_extensions = false",
 		"SET GLOBAL autoload_known_extensions = false",
 		"SET GLOBAL allow_community_extensions = false",
-		"SET GLOBAL allow_persistent_secrets = false",
 	];
+	// A lake reaches its catalog and data by DuckDB's secrets, and has used them by now.
+	if (target.kind === "file") statements.push("SET GLOBAL allow_persistent_secrets = false");
 	if (options.memoryLimit !== undefined) {
 		statements.push(`SET GLOBAL memory_limit = ${quoteText(options.memoryLimit)}`);
 	}

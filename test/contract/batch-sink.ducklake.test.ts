@@ -1,0 +1,205 @@
+/**
+ * The sink on DuckLake, whose tables have no keys: exactly once rests on the fence row.
+ * Needs the folder of `ducklake.duckdb_extension` (of this DuckDB's version and
+ * platform; `pip download duckdb-extension-ducklake` has it) in DUCKDOCK_TEST_EXTENSIONS.
+ */
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { systemClock } from "../../src/clock.ts";
+import { IngestError } from "../../src/errors.ts";
+import { attachDatabase } from "../../src/insert/duckdb/attached-database.ts";
+import { tenantTarget } from "../../src/insert/duckdb/targets.ts";
+import { silentLog } from "../../src/log.ts";
+import { parseTarget } from "../../src/target-template.ts";
+import { field, int32, struct, utf8 } from "./arrow-columns.ts";
+import { SinkFixture } from "./sink-fixture.ts";
+
+const extension = join(process.env.DUCKDOCK_TEST_EXTENSIONS ?? "", "ducklake.duckdb_extension");
+const isThere = process.env.DUCKDOCK_TEST_EXTENSIONS !== undefined && existsSync(extension);
+if (!isThere) {
+	console.warn(
+		"skipped: the sink on DuckLake; DUCKDOCK_TEST_EXTENSIONS names no folder that has it",
+	);
+}
+
+let folder: string;
+let lake: SinkFixture;
+const options = () => ({
+	target: `ducklake:${folder}/{tenant}.ducklake`,
+	extensionFiles: { ducklake: extension },
+});
+beforeEach(() => {
+	folder = mkdtempSync(join(tmpdir(), "duckdock-lake-"));
+	lake = new SinkFixture(options());
+});
+afterEach(async () => {
+	await lake.remove();
+	rmSync(folder, { recursive: true, force: true });
+});
+
+const twoRows = () => [int32("id", [1, 2]), utf8("name", ["a", null])];
+
+/** Rows that another instance reads. */
+async function sql(...statements: string[]): Promise<unknown[][]> {
+	await lake.close();
+	const attached = await attachDatabase(
+		tenantTarget(parseTarget(options().target), "acme"),
+		{ ...options(), clock: systemClock, log: silentLog, lockWaitMs: 1_000 },
+		AbortSignal.timeout(20_000),
+	);
+	const connection = await attached.connect();
+	try {
+		let last: unknown[][] = [];
+		for (const one of statements) last = await (await connection.run(one)).getRowsJson();
+		return last;
+	} finally {
+		connection.closeSync();
+		await attached.close();
+	}
+}
+
+describe.skipIf(!isThere)("on DuckLake", () => {
+	test("creates, appends and replaces, each with its row in the ledger", async () => {
+		expect((await lake.insert({ table: "raw.t", columns: twoRows() })).created_table).toBe(true);
+		await lake.insert({ table: "raw.T", mode: "append", columns: [int32("id", [3])] });
+		expect(await sql("SELECT id, name FROM target.raw.t ORDER BY id")).toEqual([
+			[1, "a"],
+			[2, null],
+			[3, null],
+		]);
+		await lake.insert({ table: "raw.t", mode: "replace", columns: [utf8("x", ["y"])] });
+		expect(await sql("FROM target.raw.t")).toEqual([["y"]]);
+		expect(await sql("SELECT count(*) FROM target._duckdock.loads")).toEqual([["3"]]);
+	});
+
+	test("writes data files that stay within the lake's folder", async () => {
+		const ids = Array.from({ length: 20_000 }, (_, n) => n);
+		await lake.insert({ batches: Array.from({ length: 10 }, () => [int32("id", ids)]) });
+		expect(await sql("SELECT count(*), sum(id) FROM target.main.t")).toEqual([
+			["200000", String(19_999 * 10_000 * 10)],
+		]);
+	});
+
+	test("nothing is left of a load that fails", async () => {
+		await lake.insert({ columns: twoRows() });
+		await lake.refusal({ columns: twoRows(), rows: 9 });
+		await lake.refusal({ columns: twoRows(), fails: new IngestError("invalid_arrow", "broken") });
+		await lake.refusal({
+			mode: "replace",
+			columns: twoRows(),
+			beforeCommit: () => Promise.reject(new IngestError("digest_mismatch", "x")),
+		});
+		expect(await sql("SELECT count(*) FROM target.main.t")).toEqual([["2"]]);
+		expect(await sql("SELECT count(*) FROM target._duckdock.loads")).toEqual([["1"]]);
+	});
+
+	test("receipts come back as they went in", async () => {
+		const receipt = await lake.insert({
+			columns: twoRows(),
+			warnings: [{ code: "lossy_cast", detail: "ü" }],
+		});
+		await lake.close();
+		expect(await (await lake.database()).findLoad(receipt.load_id)).toEqual(receipt);
+	});
+
+	test("loads at once are all committed, once each, also those of the same id", async () => {
+		await Promise.all([
+			...Array.from({ length: 4 }, () => lake.insert({ loadId: "01SAME", columns: twoRows() })),
+			...Array.from({ length: 4 }, (_, n) => lake.insert({ table: `t${n}`, columns: twoRows() })),
+		]);
+		expect(await sql("SELECT count(*) FROM target.main.t")).toEqual([["2"]]);
+		expect(
+			await sql("SELECT count(*), count(DISTINCT load_id) FROM target._duckdock.loads"),
+		).toEqual([["5", "5"]]);
+	});
+
+	test("of two loaders that both looked and both insert, one conflicts at the fence and inserts nothing", async () => {
+		await lake.insert({ columns: [int32("id", [0])] });
+		await sql("SELECT 1");
+		// Two connections that know nothing of each other, as two processes would be.
+		const attached = await attachDatabase(
+			tenantTarget(parseTarget(options().target), "acme"),
+			{ ...options(), clock: systemClock, log: silentLog, lockWaitMs: 1_000 },
+			AbortSignal.timeout(20_000),
+		);
+		const { runLoads } = await import("../../src/insert/duckdb/load-transaction.ts");
+		const { createSemaphore } = await import("../../src/insert/duckdb/semaphore.ts");
+		const { jobOf } = await import("./sink-fixture.ts");
+		const bothIn = Promise.withResolvers<void>();
+		let inside = 0;
+		const load = async () => {
+			const connection = await attached.connect();
+			const job = jobOf({
+				loadId: "01TWICE",
+				mode: "append",
+				columns: [int32("id", [1])],
+				beforeCommit: async () => {
+					if (++inside === 2) bothIn.resolve();
+					await bothIn.promise;
+				},
+			});
+			try {
+				return await runLoads(connection, [job], {
+					target: attached.target,
+					engine: "duckdb",
+					copyArrow: false,
+					statements: createSemaphore(2),
+					signal: job.signal,
+					peeked: [{ exists: true, table: null }],
+				});
+			} finally {
+				connection.closeSync();
+			}
+		};
+		const settled = await Promise.allSettled([load(), load()]);
+		await attached.close();
+		expect(settled.map((one) => one.status).sort()).toEqual(["fulfilled", "rejected"]);
+		const lost = settled.find((one) => one.status === "rejected");
+		expect((lost as PromiseRejectedResult).reason.name).toBe("TransactionConflict");
+		expect(await sql("SELECT count(*) FROM target.main.t")).toEqual([["2"]]);
+		expect(
+			await sql("SELECT count(*) FROM target._duckdock.loads WHERE load_id = '01TWICE'"),
+		).toEqual([["1"]]);
+	});
+
+	test("a type that DuckLake has not is unsupported_type with its column", async () => {
+		const item = field("item", { kind: "int", bits: 32, signed: true });
+		const array = {
+			field: field("xyz", { kind: "fixed_size_list", size: 2 }, { children: [item] }),
+			data: {
+				length: 1,
+				nullCount: 0,
+				buffers: [null],
+				children: [int32("item", [1, 2]).data],
+				dictionary: null,
+			},
+		};
+		const error = await lake.refusal({ columns: [int32("id", [1]), array] });
+		expect([error.code, error.place.column]).toEqual(["unsupported_type", "xyz"]);
+	});
+
+	test("nested fields, NOT NULL and missing columns are as on a file", async () => {
+		await lake.insert({
+			columns: [int32("id", [1], { nullable: false }), struct("s", [int32("a", [1])])],
+		});
+		const missing = await lake.refusal({ columns: [struct("s", [int32("a", [1])])] });
+		expect([missing.code, missing.place.column]).toEqual(["schema_mismatch", "id"]);
+		const nested = await lake.refusal({
+			columns: [int32("id", [2]), struct("s", [int32("a", [1]), int32("b", [1])])],
+		});
+		expect([nested.code, nested.place.column]).toEqual(["schema_mismatch", "s.b"]);
+		const nulls = await lake.refusal({ columns: [int32("id", [null])] });
+		expect([nulls.code, nulls.place.column]).toEqual(["constraint_violation", "id"]);
+	});
+
+	test.each(["SELECT * FROM read_text('/etc/passwd')", "SELECT * FROM glob('/*')", "LOAD httpfs"])(
+		"an instance refuses: %s",
+		async (statement) => {
+			await lake.insert({ columns: twoRows() });
+			await expect(sql(statement)).rejects.toThrow(/disabled|Cannot/);
+		},
+	);
+});
