@@ -42,7 +42,7 @@ import type { LoaderConfig } from "./run-loader.node.ts";
 
 export interface ServiceOptions {
 	log: Log;
-	/** Small loads that wait together share a transaction. */
+	/** Small loads that wait together share a transaction, unless DUCKDOCK_SHARE=off. */
 	share?: boolean;
 	/** Loads that may wait before `busy`. */
 	queueCapacity?: number;
@@ -200,7 +200,7 @@ export function forkLoader(
 		copyArrow: process.env.DUCKDOCK_ARROW_COPY === "1",
 		limits: config.limits,
 		logLevel: config.logLevel,
-		share: options.share !== false,
+		share: options.share ?? process.env.DUCKDOCK_SHARE !== "off",
 		countUsage: hasQuotas(config.quotas),
 	};
 	const path = options.loaderModule ?? fileURLToPath(new URL("replay.child.ts", import.meta.url));

@@ -163,8 +163,8 @@ const environmentSchema = z.object({
 	DUCKDOCK_FSYNC: flag.prefault("on"),
 });
 
-/** Read elsewhere: by the CLI as a client, and by the addon. */
-const otherNames = ["DUCKDOCK_URL", "DUCKDOCK_KEY", "DUCKDOCK_ARROW_COPY"];
+/** Read elsewhere: by the CLI as a client, by the addon, by the loader's supervisor. */
+const otherNames = ["DUCKDOCK_SHARE", "DUCKDOCK_URL", "DUCKDOCK_KEY", "DUCKDOCK_ARROW_COPY"];
 
 /** Throws `ConfigError` with every problem. An empty value is as good as none. */
 export function readConfig(environment: Environment): Config {

@@ -59,7 +59,7 @@ export async function completeUpload(
 	request: CompleteRequest & { parts: number },
 ): Promise<Completion> {
 	const upload = await readUpload(deps, tenant, id);
-	if (upload.manifest !== null) return completedBefore(upload.manifest, request.parts);
+	if (upload.manifest !== null) return completedBefore(deps, upload.manifest, request.parts);
 	if (upload.state !== "open") throw closed(id, upload.state);
 	assertParts(upload.parts, request.parts);
 	assertRoom(deps);
@@ -114,7 +114,7 @@ async function settle(
 	if ((await putJson(deps.store, manifestKey(tenant, id), manifest, { ifAbsent: true })) === null) {
 		const decision = await readManifest(deps.store, tenant, id);
 		if (decision !== null && isTombstone(decision)) return decision;
-		return completedBefore(decision ?? manifest, parts.length);
+		return completedBefore(deps, decision ?? manifest, parts.length);
 	}
 	await sendJob(deps, { tenant, upload_id: id });
 	return { kind: "started", loadId: id };
@@ -199,17 +199,35 @@ async function again(
 	const decision = await readManifest(deps.store, tenant, id);
 	if (decision === null) throw inProgress(id);
 	if (isTombstone(decision)) throw closed(id, decision.closed);
-	return completedBefore(decision, parts);
+	return completedBefore(deps, decision, parts);
 }
 
-function completedBefore(manifest: Manifest, parts: number): Completion {
-	const { upload_id: id, parts: stored } = manifest;
-	if (stored.length === parts) return { kind: "started", loadId: id };
-	throw new IngestError(
-		"upload_completed",
-		`the upload ${id} was completed with ${stored.length} parts, not ${parts}`,
-		{ extra: { load_id: id } },
-	);
+/** The same answer again; but whoever has a key may repeat what failed by the world's fault, and it runs again. */
+async function completedBefore(
+	deps: CompleteDeps,
+	manifest: Manifest,
+	parts: number,
+): Promise<Completion> {
+	const { upload_id: id, tenant, parts: stored } = manifest;
+	if (stored.length !== parts) {
+		throw new IngestError(
+			"upload_completed",
+			`the upload ${id} was completed with ${stored.length} parts, not ${parts}`,
+			{ extra: { load_id: id } },
+		);
+	}
+	if (manifest.idempotency_key !== null) {
+		const receipt = await deps.receipts.read(tenant, id);
+		if (receipt?.status === "failed" && receipt.error?.retryable === true) {
+			await requestReplay(deps, tenant, id).catch(ifRunning);
+		}
+	}
+	return { kind: "started", loadId: id };
+}
+
+/** Somebody else asked first: it runs for both. */
+function ifRunning(error: unknown): void {
+	if (!(error instanceof IngestError) || error.code !== "load_in_progress") throw error;
 }
 
 function assertParts(parts: ManifestPart[], wanted: number): void {

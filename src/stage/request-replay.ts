@@ -8,14 +8,13 @@
 
 import type { Clock } from "../clock.ts";
 import { IngestError } from "../errors.ts";
-import type { Receipt, ReplayJob } from "../flow.ts";
+import type { Manifest, Receipt, ReplayJob } from "../flow.ts";
 import type { Log } from "../log.ts";
-import type { ObjectStore } from "./object-store.ts";
+import { type PartStores, partsStore } from "./parts-store.ts";
 import { isTombstone, readManifest } from "./stage-upload.ts";
 
 /** What completing and replaying need of their neighbours; `ReplayQueue` and `ReceiptBook` fit. */
-export interface LoadDeps {
-	store: ObjectStore;
+export interface LoadDeps extends PartStores {
 	clock: Clock;
 	log: Log;
 	queue: {
@@ -45,7 +44,7 @@ export async function requestReplay(
 	if (receipt.status === "committed") return receipt;
 	if (receipt.status === "staged" || receipt.status === "loading") throw inProgress(id);
 	const manifest = await readManifest(deps.store, tenant, id);
-	if (manifest === null || isTombstone(manifest) || !(await partsAreThere(deps.store, manifest))) {
+	if (manifest === null || isTombstone(manifest) || !(await partsAreThere(deps, manifest))) {
 		throw new IngestError("upload_expired", `the staged bytes of load ${id} are gone`, {
 			extra: { load_id: id },
 		});
@@ -78,9 +77,10 @@ export const inProgress = (id: string) =>
 	});
 
 async function partsAreThere(
-	store: ObjectStore,
-	manifest: { parts: { key: string }[] },
+	stores: PartStores,
+	manifest: Manifest,
 ): Promise<boolean> {
+	const store = partsStore(stores, manifest);
 	for (const { key } of manifest.parts) if ((await store.head(key)) === null) return false;
 	return true;
 }

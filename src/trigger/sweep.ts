@@ -4,7 +4,7 @@
  *   no manifest, time over        the upload expires: tombstone, bytes go
  *   tombstone                     bytes go at once, the rest after the upload's time
  *   manifest, no final receipt    its notice was lost: the job is sent again
- *   manifest, committed           all goes, `keepCommittedMs` after the commit
+ *   manifest, committed           bytes go `keepCommittedMs` after the commit, the rest after the upload's time
  *   manifest, dry run             all goes
  *   manifest, failed              all goes 30 days later: until then it can be replayed
  *
@@ -121,9 +121,11 @@ async function sweepUpload(
 		result.sent++;
 		return;
 	}
-	if (now >= endOf(receipt) + keepMs(deps, receipt)) {
-		await remove(deps, objects, () => true, result);
-	}
+	const ended = endOf(receipt);
+	if (now < ended + keepMs(deps, receipt)) return;
+	// What was asked for can be asked again for a while: the answer is the same.
+	const all = receipt.status !== "committed" || now >= ended + limits.uploadTtlMs;
+	await remove(deps, objects, all ? () => true : isBytes, result);
 }
 
 /** The decision goes last but for the request: what a crash leaves is swept again. */

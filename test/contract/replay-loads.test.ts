@@ -382,7 +382,7 @@ describe("a world that fails for a while", () => {
 		while ((await readLeases(world.store, "acme", id)).length > 0) {
 			await new Promise((next) => setTimeout(next, 5));
 		}
-		const days = { now: () => Date.now() + 86_400_000, sleep: async () => {} };
+		const days = { now: () => Date.now() + 86_500_000, sleep: async () => {} };
 		const clean = () =>
 			sweep(
 				{ ...world.complete, clock: days, send: (job) => world.queue.send(job), noticeMs: 0 },

@@ -231,6 +231,21 @@ describe("an Idempotency-Key", () => {
 		expect(world.sent).toHaveLength(2);
 	});
 
+	it("lets its own upload be completed again after the world's fault, and not after the data's", async () => {
+		const world = createStageWorld();
+		const id = await upload(world, ["a"], key);
+		const complete = () => completeUpload(world, "acme", id, { parts: 1 });
+		await complete();
+		await endLoad(world, id, failedWith("store_unavailable"));
+		expect(await Promise.all([complete(), complete()])).toEqual(
+			Array(2).fill({ kind: "started", loadId: id }),
+		);
+		expect(world.sent).toHaveLength(2);
+		await endLoad(world, id, failedWith("cast_failed"));
+		await complete();
+		expect(world.sent).toHaveLength(2);
+	});
+
 	it("is another tenant's own", async () => {
 		const world = createStageWorld();
 		await ingest(world, "data", key);

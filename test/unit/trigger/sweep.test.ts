@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { IngestError } from "../../../src/errors.ts";
-import { completeStaged } from "../../../src/stage/complete-upload.ts";
+import { completeStaged, completeUpload } from "../../../src/stage/complete-upload.ts";
 import { putPart } from "../../../src/stage/put-part.ts";
 import { stageBody } from "../../../src/stage/stage-body.ts";
 import { abortUpload, createUpload, readUpload } from "../../../src/stage/stage-upload.ts";
@@ -74,6 +74,9 @@ describe("the sweep", () => {
 		await world.clock.pass(hour - 1);
 		expect((await run(world)).removed).toEqual([]);
 		await world.clock.pass(1);
+		expect((await run(world)).removed).toEqual([`uploads/acme/${id}/parts/00001`]);
+		expect(await completeUpload(world, "acme", id, { parts: 1 })).toMatchObject({ loadId: id });
+		await world.clock.pass(23 * hour);
 		const { removed } = await run(world);
 		expect(removed.at(-1)).toBe(`uploads/acme/${id}/upload.json`);
 		expect(await world.keys("uploads/")).toEqual([]);
