@@ -1,29 +1,34 @@
 /**
  * The sink on DuckLake, whose tables have no keys: exactly once rests on the fence row.
- * Needs the folder of `ducklake.duckdb_extension` (of this DuckDB's version and
- * platform; `pip download duckdb-extension-ducklake` has it) in DUCKDOCK_TEST_EXTENSIONS.
  */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { version } from "@duckdb/node-api";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { IngestError } from "../../src/errors.ts";
 import { attachDatabase } from "../../src/insert/duckdb/attached-database.ts";
 import { tenantTarget } from "../../src/insert/duckdb/targets.ts";
 import { silentLog } from "../../src/log.ts";
 import { parseTarget } from "../../src/target-template.ts";
-import { field, int32, struct, utf8 } from "./arrow-columns.ts";
-import { SinkFixture } from "./sink-fixture.ts";
+import { field, int32, struct, utf8 } from "../contract/arrow-columns.ts";
+import { SinkFixture } from "../contract/sink-fixture.ts";
+import { hasPython, pythonWith } from "./python-venv.ts";
 
-const extension = join(process.env.DUCKDOCK_TEST_EXTENSIONS ?? "", "ducklake.duckdb_extension");
-const isThere = process.env.DUCKDOCK_TEST_EXTENSIONS !== undefined && existsSync(extension);
-if (!isThere) {
-	console.warn(
-		"skipped: the sink on DuckLake; DUCKDOCK_TEST_EXTENSIONS names no folder that has it",
-	);
-}
+/** Python's package index has DuckDB's signed extensions, of this very version. */
+const requirement = `duckdb-extension-ducklake==${version().slice(1)}`;
+const isThere = hasPython();
+let extension = "";
+beforeAll(() => {
+	if (!isThere) return console.warn("skipped: the sink on DuckLake needs python3 with venv");
+	const python = pythonWith("ducklake", [requirement]);
+	const query = "import sysconfig; print(sysconfig.get_paths()['purelib'])";
+	const packages = execFileSync(python, ["-c", query], { encoding: "utf8" }).trim();
+	const versions = join(packages, "duckdb_extension_ducklake/extensions", version());
+	extension = join(versions, "ducklake.duckdb_extension");
+});
 
 let folder: string;
 let lake: SinkFixture;
@@ -127,7 +132,7 @@ describe.skipIf(!isThere)("on DuckLake", () => {
 		);
 		const { runLoads } = await import("../../src/insert/duckdb/load-transaction.ts");
 		const { createSemaphore } = await import("../../src/insert/duckdb/semaphore.ts");
-		const { jobOf } = await import("./sink-fixture.ts");
+		const { jobOf } = await import("../contract/sink-fixture.ts");
 		const bothIn = Promise.withResolvers<void>();
 		let inside = 0;
 		const load = async () => {
