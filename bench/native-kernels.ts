@@ -1,12 +1,13 @@
 /**
  * The kernels beside plain TypeScript checks of the same buffers, where the repository has them: best of 15,
- * in values or bytes per nanosecond. Run: node native/bench/kernels.ts
+ * in values or bytes per nanosecond. Run: node bench/native-kernels.ts
  */
-import { decimalsOver } from "../../src/arrow/check-decimals.ts";
-import { findBadOffset as findBadOffsetTs } from "../../src/arrow/offsets.ts";
-import { findInvalidUtf8 as findInvalidUtf8Ts, skipAscii } from "../../src/arrow/utf8.ts";
-import { findBadOffset, findInvalidUtf8, findLongDecimal, findOutside } from "../kernels.js";
-import { bytes } from "../test/arrays.ts";
+
+import { findBadOffset, findInvalidUtf8, findLongDecimal, findOutside } from "../native/kernels.js";
+import { bytes } from "../native/test/arrays.ts";
+import { decimalsOver } from "../src/arrow/check-decimals.ts";
+import { findBadOffset as findBadOffsetTs } from "../src/arrow/offsets.ts";
+import { findInvalidUtf8 as findInvalidUtf8Ts, skipAscii } from "../src/arrow/utf8.ts";
 
 function best(work: () => number): number {
 	let fastest = Number.POSITIVE_INFINITY;
