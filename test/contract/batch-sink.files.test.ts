@@ -1,7 +1,7 @@
 /** The database file: who may have it open and when, what an instance may reach beside it, and what is said when it can't be had. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -299,13 +299,17 @@ describe("locked down", () => {
 });
 
 /** Runs a script in a Node of its own, with `jobOf`, the columns and a sink on this fixture's files at hand. */
-async function inProcess(script: string, { env = {}, before = "" } = {}): Promise<string> {
+async function inProcess(
+	script: string,
+	{ env = {}, before = "", prelude = "" } = {},
+): Promise<string> {
 	const source = `
 		import { createDuckdbSink } from "./src/insert/duckdb/duckdb-sink.ts";
 		import { systemClock } from "./src/clock.ts";
 		import { silentLog } from "./src/log.ts";
 		import { jobOf } from "./test/contract/sink-fixture.ts";
 		import { int32, timestamp, utf8 } from "./test/contract/arrow-columns.ts";
+		${prelude}
 		const sink = createDuckdbSink({ target: ${JSON.stringify(at.options.target)}, clock: systemClock, log: silentLog });
 		const database = await sink.open("acme", AbortSignal.timeout(30000));
 		${script}
@@ -326,6 +330,23 @@ async function inProcess(script: string, { env = {}, before = "" } = {}): Promis
 	await once(child, "close");
 	return output;
 }
+
+describe("a file that may not be written", () => {
+	test("is target_unavailable, and its rows stay as they were", async () => {
+		await at.insert({ columns: row() });
+		await at.close();
+		chmodSync(at.folder, 0o755);
+		chmodSync(at.path, 0o444);
+		const output = await inProcess("", {
+			// Root may write everything: nobody else may.
+			prelude: `if (process.getuid() === 0) process.setuid(65534);
+				process.on("uncaughtException", (error) => console.log(error.code + ": " + error.message));`,
+		});
+		expect(output).toMatch(/^target_unavailable: .*Permission denied/);
+		expect(output).not.toContain(at.folder);
+		expect(await at.sql("FROM t")).toEqual([[1]]);
+	});
+});
 
 describe("a disk that is full", () => {
 	test("is target_unavailable, nothing of the load stays, and smaller loads go on", async () => {
