@@ -1,0 +1,161 @@
+/**
+ * What a load costs, counted and not timed: requests to the store, bytes copied.
+ * The numbers are what it is today; a change that needs more says why here.
+ */
+import {
+	Field,
+	makeData,
+	RecordBatch,
+	RecordBatchStreamWriter,
+	Schema,
+	Struct,
+} from "apache-arrow";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+	commentColumn,
+	dateColumn,
+	int64Column,
+	moneyColumn,
+	wordColumn,
+} from "../../bench/datasets/columns.ts";
+import { createRandom } from "../../bench/datasets/random.ts";
+import { openArrow } from "../../src/arrow/open-arrow.ts";
+import { defaultLimits } from "../../src/limits.ts";
+import { nodeCodecs } from "../../src/replay/node-codecs.ts";
+import type { ObjectStore } from "../../src/stage/object-store.ts";
+import { arrowNumbers } from "./arrow-bytes.ts";
+import { type MemoryService, startMemoryService } from "./memory-service.ts";
+
+describe("requests to the store", () => {
+	let service: MemoryService;
+	let key: string;
+	const counts: Record<string, number> = {};
+	beforeAll(async () => {
+		service = await startMemoryService();
+		key = await service.makeKey({ tenant: "acme", rights: ["append", "create", "read"] });
+		const store = service.store as unknown as Record<string, (...args: never[]) => unknown>;
+		for (const name of ["put", "get", "head", "list", "delete"] satisfies (keyof ObjectStore)[]) {
+			const real = store[name]!;
+			store[name] = (...args) => {
+				counts[name] = (counts[name] ?? 0) + 1;
+				return real(...args);
+			};
+		}
+	});
+	afterAll(() => service.stop());
+
+	const ask = async (method: string, path: string, body?: Uint8Array<ArrayBuffer> | string) => {
+		const headers = {
+			Authorization: `Bearer ${key}`,
+			...(typeof body === "string" ? { "Content-Type": "application/json" } : {}),
+		};
+		const response = await fetch(service.url + path, { method, headers, body: body ?? null });
+		expect(response.ok, await response.clone().text()).toBe(true);
+		return response.status === 204 ? null : ((await response.json()) as Record<string, string>);
+	};
+	/** Counts of what `work` asked of the store. */
+	async function counted(work: () => Promise<unknown>): Promise<Record<string, number>> {
+		for (const name of Object.keys(counts)) delete counts[name];
+		await work();
+		return { ...counts };
+	}
+
+	it("are one write a part, and reads that don't grow with the parts before it", async () => {
+		// The key is read once and cached.
+		await ask("GET", "/v1/loads");
+		const upload = (await ask("POST", "/v1/uploads", JSON.stringify({ table: "t" })))!;
+		const part = (n: number) =>
+			counted(() => ask("PUT", `/v1/uploads/${upload.upload_id}/parts/${n}`, new Uint8Array(10)));
+		const first = await part(1);
+		for (let n = 2; n <= 9; n++) await part(n);
+		const tenth = await part(10);
+		expect(tenth).toEqual(first);
+		const { put = 0, get = 0, head = 0, list = 0, delete: deleted = 0 } = first;
+		// The bytes, and an empty object that keeps their digest.
+		expect(put).toBeLessThanOrEqual(2);
+		expect(get + head + list).toBeLessThanOrEqual(5);
+		expect(deleted).toBe(0);
+	});
+
+	it("are three writes of the HTTP side for a load in one request", async () => {
+		await ask("POST", "/v1/ingest/warm", arrowNumbers(3));
+		const before = await counted(() => ask("GET", "/v1/loads?limit=1"));
+		expect(before.put ?? 0).toBe(0);
+		const { put = 0 } = await counted(() => ask("POST", "/v1/ingest/warm", arrowNumbers(3)));
+		// upload.json, the part, manifest.json; then the loader's table, receipt and index.
+		expect(put).toBeLessThanOrEqual(3 + 1 + 2 + 1);
+	});
+});
+
+describe("bytes copied", () => {
+	const rowsPerBatch = 50_000;
+
+	function lineitemStream(batches: number, batchRows: number): Uint8Array {
+		const random = createRandom(3);
+		const made = Array.from({ length: batches }, () => {
+			const columns = {
+				key: int64Column(batchRows, (row) => row),
+				price: moneyColumn(batchRows, () => random.below(1_000_000)),
+				flag: wordColumn(batchRows, random, ["R", "A", "N"]),
+				day: dateColumn(batchRows, () => 8_000 + random.below(2_500)),
+				comment: commentColumn(batchRows, random, 10, 43),
+			};
+			const fields = Object.entries(columns).map(([name, column]) => new Field(name, column.type));
+			const data = makeData({
+				type: new Struct(fields),
+				length: batchRows,
+				nullCount: 0,
+				children: Object.values(columns),
+			});
+			return new RecordBatch(new Schema(fields), data);
+		});
+		return RecordBatchStreamWriter.writeAll(made).toUint8Array(true);
+	}
+
+	/** Bytes allocated on the way, for each byte of the stream; and allocations for each batch. */
+	async function cost(stream: Uint8Array, batches: number) {
+		let bytes = 0;
+		let allocations = 0;
+		const reader = await openArrow(
+			[
+				{
+					name: "bench",
+					stream: async function* () {
+						for (let at = 0; at < stream.length; at += 65_536)
+							yield stream.subarray(at, at + 65_536);
+					},
+					atRest: null,
+				},
+			],
+			{
+				codecs: {
+					...nodeCodecs,
+					allocate(size) {
+						bytes += size;
+						allocations += 1;
+						return nodeCodecs.allocate(size);
+					},
+				},
+				limits: defaultLimits,
+				requireEos: true,
+				signal: new AbortController().signal,
+			},
+		);
+		let rows = 0;
+		for await (const batch of reader.batches(new AbortController().signal)) rows += batch.length;
+		return { rows, perByte: bytes / stream.length, perBatch: allocations / batches };
+	}
+
+	it("are each byte once, into the body that DuckDB reads, for batches of a good size", async () => {
+		const { rows, perByte, perBatch } = await cost(lineitemStream(6, rowsPerBatch), 6);
+		expect(rows).toBe(6 * rowsPerBatch);
+		expect(perByte).toBeLessThanOrEqual(1.001);
+		expect(perBatch).toBeLessThanOrEqual(2);
+	});
+
+	it("are each byte twice where small batches are merged", async () => {
+		const { rows, perByte } = await cost(lineitemStream(200, 500), 200);
+		expect(rows).toBe(100_000);
+		expect(perByte).toBeLessThanOrEqual(2.1);
+	});
+});
