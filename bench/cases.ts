@@ -129,11 +129,16 @@ export function httpParts(
 	};
 }
 
-export function manyUploads(clients: number, uploads: number, name: string): BenchCase {
+export function manyUploads(
+	clients: number,
+	uploads: number,
+	name: string,
+	env: Record<string, string> = {},
+): BenchCase {
 	return {
 		name,
 		async run(folder) {
-			const service = await startService(folder);
+			const service = await startService(folder, env);
 			try {
 				const args = [
 					script("many-uploads.ts"),

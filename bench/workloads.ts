@@ -117,7 +117,11 @@ export const workloads: readonly Workload[] = [
 		usual: true,
 		rounds: 3,
 		yardstick: "32 clients",
-		prepare: async () => [manyUploads(32, 3_000, "32 clients"), manyUploads(1, 300, "1 client")],
+		prepare: async () => [
+			manyUploads(32, 3_000, "32 clients"),
+			manyUploads(32, 1_000, "32 clients, a transaction each", { DUCKDOCK_SHARE: "off" }),
+			manyUploads(1, 300, "1 client"),
+		],
 	},
 	{
 		name: "memory",
