@@ -74,9 +74,13 @@ export async function claimKey(
 	);
 }
 
-/** Whether the claim's upload became a load: its manifest is there, or its receipt outlived it. */
+/**
+ * Whether the claim's upload became a load: its manifest is there, or its receipt
+ * outlived it. A failed one whose bytes are gone can't run again: its key is free.
+ */
 async function isLoad(deps: LoadDeps, tenant: string, claim: Claim): Promise<boolean> {
 	const decision = await readManifest(deps.store, tenant, claim.upload_id);
 	if (decision !== null) return !isTombstone(decision);
-	return (await deps.receipts.read(tenant, claim.upload_id)) !== null;
+	const receipt = await deps.receipts.read(tenant, claim.upload_id);
+	return receipt !== null && receipt.status !== "failed";
 }

@@ -246,6 +246,20 @@ describe("an Idempotency-Key", () => {
 		expect(world.sent).toHaveLength(2);
 	});
 
+	it("of a failed load whose bytes are gone is free for another", async () => {
+		const world = createStageWorld();
+		const first = (await ingest(world, "data", key)) as { loadId: string };
+		await endLoad(world, first.loadId, failedWith("store_unavailable"));
+		await world.clock.pass(31 * 24 * 3_600_000);
+		for (const one of await world.keys("uploads/")) await world.store.delete(one);
+		const next = await ingest(world, "other data", key);
+		expect(next).toMatchObject({ kind: "started" });
+		expect(next).not.toEqual({ kind: "started", loadId: first.loadId });
+		await expect(ingest(world, "data", key)).rejects.toMatchObject({
+			code: "idempotency_key_reused",
+		});
+	});
+
 	it("is another tenant's own", async () => {
 		const world = createStageWorld();
 		await ingest(world, "data", key);
