@@ -1,4 +1,5 @@
 /** README's examples as they stand: every shell block under a `<!-- run -->` mark, in one shell, in order. */
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
@@ -28,7 +29,13 @@ describe("README", () => {
 		expect(all.filter((block) => block.includes("curl ") && !blocks.includes(block))).toEqual([]);
 	});
 
-	it("has examples that work as they stand", async () => {
+	const missing = ["bash", "curl", "split"].filter(
+		(tool) => spawnSync(tool, ["--version"]).status !== 0,
+	);
+	if (missing.length > 0)
+		console.warn(`README's examples are SKIPPED: no ${missing.join(", ")} here`);
+
+	it.skipIf(missing.length > 0)("has examples that work as they stand", async () => {
 		const script = ["set -euo pipefail", ...blocks].join("\necho\n");
 		const { DUCKDOCK_KEY: _, ...env } = world.env;
 		const PATH = `${join(root, "node_modules/.bin")}:${process.env.PATH}`;
