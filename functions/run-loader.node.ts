@@ -13,7 +13,12 @@ import { createDuckdbSink } from "../src/insert/duckdb/duckdb-sink.ts";
 import type { Limits } from "../src/limits.ts";
 import { createLog, type LogLevel } from "../src/log.ts";
 import { createStoreReceiptBook } from "../src/receipt/store-receipt-book.ts";
-import { createLoaderSide, type FromLoader, type ToLoader } from "../src/replay/loader-link.ts";
+import {
+	aliveEveryMs,
+	createLoaderSide,
+	type FromLoader,
+	type ToLoader,
+} from "../src/replay/loader-link.ts";
 import { nodeCodecs } from "../src/replay/node-codecs.ts";
 import { createStagedReader } from "../src/replay/open-reader.ts";
 import { runReplayLoop } from "../src/replay/replay-loop.ts";
@@ -57,9 +62,10 @@ export async function runLoader(
 	const clock = systemClock;
 	const stop = new AbortController();
 
-	const jobs = createLoaderSide((message: FromLoader) => {
+	const say = (message: FromLoader) => {
 		if (process.connected) process.send?.(message);
-	});
+	};
+	const jobs = createLoaderSide(say);
 	process.on("message", (message: ToLoader) => {
 		if (message.type === "load") jobs.take(message);
 		else stop.abort();
@@ -85,7 +91,8 @@ export async function runLoader(
 		}),
 		queue: jobs,
 	});
-	process.send?.({ type: "ready" } satisfies FromLoader);
+	say({ type: "ready" });
+	setInterval(() => say({ type: "alive" }), aliveEveryMs).unref();
 	await runReplayLoop(
 		{
 			store,

@@ -6,6 +6,8 @@
 import type { ReplayJob } from "../flow.ts";
 import type { Delivery, ReplayQueue } from "../trigger/replay-queue.ts";
 
+export const aliveEveryMs = 5_000;
+
 /** From the HTTP process. `n` names the delivery. */
 export type ToLoader =
 	| { type: "load"; n: number; job: ReplayJob; attempt: number; deaths: number }
@@ -15,6 +17,8 @@ export type ToLoader =
 /** From the loader. */
 export type FromLoader =
 	| { type: "ready" }
+	/** Every `aliveEveryMs`: its event loop turns. */
+	| { type: "alive" }
 	/** Its bytes are about to be read: a death from now on may be their fault. */
 	| { type: "opened"; n: number }
 	| { type: "ack"; n: number }

@@ -5,6 +5,7 @@
  * it dies it is started again, and what it had not acknowledged is delivered again:
  * what it had open with one death more on its account. At two the loader only looks
  * into the ledger and writes the receipt; when even that kills it, we write it.
+ * A loader that says nothing for two minutes is killed: it hangs on what it has open.
  */
 
 import type { ChildProcess } from "node:child_process";
@@ -51,6 +52,8 @@ interface InFlight {
 	opened: boolean;
 }
 
+/** A loader whose event loop stands still so long is as good as dead. */
+const silenceMs = 120_000;
 const firstRestartMs = 50;
 const longestRestartMs = 2_000;
 
@@ -66,6 +69,7 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 	let quickDeaths = 0;
 	let acked = false;
 	let lastNumber = 0;
+	let heardAt = clock.now();
 	let changed = Promise.withResolvers<void>();
 	let gone = Promise.withResolvers<void>();
 
@@ -130,6 +134,8 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 	}
 
 	function hear(message: FromLoader): void {
+		heardAt = clock.now();
+		if (message.type === "alive") return;
 		if (message.type === "ready") {
 			ready = true;
 			for (const [n, one] of inFlight) {
@@ -179,6 +185,19 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 	const report = (error: unknown) =>
 		log.error("the loader's supervisor met an error", { error: asIngestError(error).message });
 
+	async function watch(): Promise<void> {
+		for (;;) {
+			const before = clock.now();
+			await clock.sleep(silenceMs / 8, stopping.signal);
+			// A clock that jumped, or a machine that slept, is no silence.
+			if (clock.now() - before > silenceMs / 2) heardAt = clock.now();
+			if (!ready || clock.now() - heardAt < silenceMs) continue;
+			log.error("the loader hangs and is killed", { in_flight: inFlight.size });
+			child?.kill("SIGKILL");
+			heardAt = clock.now();
+		}
+	}
+
 	async function pump(): Promise<void> {
 		for await (const delivery of queue.receive(stopping.signal)) {
 			const n = ++lastNumber;
@@ -193,6 +212,7 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 
 	start();
 	pump().catch(report);
+	watch().catch(() => {});
 
 	return {
 		isReady: () => ready,
