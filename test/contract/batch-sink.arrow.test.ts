@@ -309,3 +309,48 @@ describe("copied Arrow bodies", () => {
 		]);
 	});
 });
+
+describe("text of the upload that becomes part of a type's SQL", () => {
+	const attack = `x'), y INTEGER); DROP TABLE victim; CREATE TABLE z(a INTEGER); --`;
+
+	test("a quote in a CRS stays in the CRS", async () => {
+		// By the sink: a file that DuckDB makes itself keeps no CRS.
+		await at.insert({
+			table: "victim",
+			...(await arrow(tableOf({ id: vectorFromArray([1], new Int32()) }))),
+		});
+		const point = new Uint8Array(21);
+		point.set([1, 1]);
+		const crs = { type: "GeographicCRS", name: attack, id: { authority: "X'", code: 1 } };
+		const table = withMetadata("g", vectorFromArray([point], new Binary()), {
+			"ARROW:extension:name": "geoarrow.wkb",
+			"ARROW:extension:metadata": JSON.stringify({ crs }),
+		});
+		const [outcome] = await at.insertAll(await arrow(table));
+		expect(outcome).toHaveProperty("receipt");
+		expect(await at.sql("FROM victim")).toEqual([[1]]);
+		const [[type]] = (await at.sql(
+			"SELECT data_type FROM duckdb_columns() WHERE table_name = 't'",
+		)) as [[string]];
+		expect(type).toContain(attack.replaceAll("'", "''"));
+		await at.insert({ mode: "append", ...(await arrow(table)) });
+	});
+
+	test("quotes in names of nested fields stay in the names", async () => {
+		await at.sql("CREATE TABLE victim(id INTEGER)", "INSERT INTO victim VALUES (1)");
+		const names = [attack, `"${attack}`, `a" INTEGER); DROP TABLE victim; --`];
+		const type = new Struct(names.map((name) => new Field(name, new Int32(), true)));
+		const value = Object.fromEntries(names.map((name, n) => [name, n]));
+		const table = tableOf({ s: vectorFromArray([value], type) });
+		await at.insert(await arrow(table));
+		await at.insert({
+			on_extra_columns: "add",
+			table: "victim",
+			...(await arrow(
+				tableOf({ id: vectorFromArray([2], new Int32()), s: vectorFromArray([value], type) }),
+			)),
+		});
+		expect(await at.sql("SELECT s FROM t")).toEqual([[value]]);
+		expect(await at.sql("SELECT id FROM victim ORDER BY id")).toEqual([[1], [2]]);
+	});
+});

@@ -126,6 +126,19 @@ describe("a file that can't be had", () => {
 		await second.close();
 	});
 
+	test("many who wait for it at once all wait that long, not one after the other", async () => {
+		const other = otherProgram(at.path, 10_000);
+		await other.said;
+		const startedAt = Date.now();
+		const all = Array.from({ length: 5 }, () => at.sink().open("acme", signal()));
+		for (const one of await Promise.allSettled(all)) {
+			expect((one as PromiseRejectedResult).reason.code).toBe("target_unavailable");
+		}
+		expect(Date.now() - startedAt).toBeLessThan(5 * 300);
+		other.child.kill("SIGKILL");
+		await other.ended;
+	});
+
 	test("an abort ends the waiting with its reason", async () => {
 		const other = otherProgram(at.path, 5_000);
 		await other.said;

@@ -44,15 +44,19 @@ const heldFiles = new Set<string>();
 const firstWaitMs = 25;
 const longestWaitMs = 1_000;
 
-/** `target_unavailable` with the reason; the signal's reason when it aborts. */
+/**
+ * `target_unavailable` with the reason; the signal's reason when it aborts. The wait
+ * for a file that is in use is counted from `since`, on the options' clock.
+ */
 export async function attachDatabase(
 	target: TenantTarget,
 	options: AttachOptions,
 	signal: AbortSignal,
+	since = options.clock.now(),
 ): Promise<AttachedDatabase> {
 	const { clock, log, lockWaitMs } = options;
 	const file = target.filePath === null ? null : prepareFolder(target.filePath);
-	const giveUpAt = clock.now() + lockWaitMs;
+	const giveUpAt = since + lockWaitMs;
 	for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 1.5, longestWaitMs)) {
 		signal.throwIfAborted();
 		const locked = file !== null && heldFiles.has(file);

@@ -140,7 +140,7 @@ export async function insertGroup(
 	};
 	let inserted: number;
 	try {
-		for (const { run } of plan.ddl) await connection.run(run);
+		for (const { run } of plan.ddl) await runDdl(connection, run);
 		if (existing && plan.ddl.length === 0) tables.set(key, existing);
 		else tables.delete(key);
 		inserted = await runInsert(connection, plan, scan, options);
@@ -159,6 +159,16 @@ export async function insertGroup(
 		engine: options.engine,
 	}));
 	return { plan, results };
+}
+
+/** Prepared first, which takes one statement and no more: types are text that DuckDB wrote. */
+async function runDdl(connection: DuckDBConnection, sql: string): Promise<void> {
+	const statement = await connection.prepare(sql);
+	try {
+		await statement.run();
+	} finally {
+		statement.destroySync();
+	}
 }
 
 /** Rows that the statement says it inserted. The reader's error, when it fails, and not what DuckDB makes of it. */

@@ -85,7 +85,7 @@ export function createTenantDatabase(
 		else if (handles === 0) void linger();
 	};
 
-	const enter = (signal: AbortSignal, create: boolean) =>
+	const enter = (signal: AbortSignal, create: boolean, since = clock.now()) =>
 		inTurn(async () => {
 			signal.throwIfAborted();
 			if (lost && attached !== null) {
@@ -97,7 +97,8 @@ export function createTenantDatabase(
 			}
 			if (attached === null) {
 				if (!create && !targetExists(target)) return null;
-				attached = await attachDatabase(target, options, signal);
+				// Those who came while another waited for the file have waited as long.
+				attached = await attachDatabase(target, options, signal, since);
 			}
 			operations++;
 			return attached;
