@@ -9,12 +9,11 @@ import type { Sha256 } from "../arrow/codecs.ts";
 import { IngestError } from "../errors.ts";
 import type { Manifest, Receipt } from "../flow.ts";
 import { isFinal, type ReceiptBook } from "../receipt/receipt-book.ts";
-import type { ObjectStore } from "../stage/object-store.ts";
+import type { PartStores } from "../stage/parts-store.ts";
 import { isTombstone, readManifest } from "../stage/stage-upload.ts";
 import { openStaged, type StagedSource } from "./open-staged.ts";
 
-export interface CompareDeps {
-	store: ObjectStore;
+export interface CompareDeps extends PartStores {
 	receipts: ReceiptBook;
 	createSha256(): Sha256;
 	/** `sha-256=:…:` of the Arrow bytes, content coding undone, each part verified. */

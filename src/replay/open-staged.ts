@@ -4,27 +4,28 @@
  * The loader reads just the objects that the manifest names, each with If-Match.
  * What was read is held against the manifest: sizes always, SHA-256 where a
  * handler saw the bytes. `digest_mismatch`: the bytes are not those any more;
- * `upload_expired`: they are gone.
+ * `upload_expired`: they are gone. A file of `drop/` is its owner's to change: when it
+ * is another one by now, its load is `superseded`.
  */
 
 import type { ByteSource } from "../arrow/byte-source.ts";
 import type { Sha256 } from "../arrow/codecs.ts";
 import { IngestError } from "../errors.ts";
 import type { Manifest, ManifestPart } from "../flow.ts";
-import type { ObjectStore } from "../stage/object-store.ts";
+import { type PartStores, partsStore } from "../stage/parts-store.ts";
 
 export interface StagedSource extends ByteSource {
 	/** Reads and checks what no reader has read to its end. Before COMMIT. */
 	verifyRest(signal: AbortSignal): Promise<void>;
 }
 
-export interface OpenStagedOptions {
-	store: ObjectStore;
+export interface OpenStagedOptions extends PartStores {
 	createSha256(): Sha256;
 }
 
 export function openStaged(options: OpenStagedOptions, manifest: Manifest): StagedSource {
-	const { store, createSha256 } = options;
+	const { createSha256 } = options;
+	const store = partsStore(options, manifest);
 	const parts = [...manifest.parts].sort((a, b) => a.n - b.n);
 	const starts: number[] = [];
 	let size = 0;
@@ -40,6 +41,12 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 			...(range === undefined ? {} : { range }),
 		});
 		if (object !== null) return object.body;
+		if (manifest.source.kind === "drop") {
+			throw new IngestError(
+				"superseded",
+				`${part.key} is no longer the object with ETag ${part.etag}`,
+			);
+		}
 		if ((await store.head(part.key)) === null) {
 			throw new IngestError("upload_expired", `part ${part.n} of ${manifest.upload_id} is gone`);
 		}

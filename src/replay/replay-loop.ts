@@ -32,6 +32,8 @@ export interface LoopOptions {
 	countUsage?: boolean;
 	/** Loads in one transaction; 1: no sharing. */
 	maxShared?: number;
+	/** Cuts short what runs and gives it back: where the platform ends the process soon. */
+	cut?: AbortSignal;
 }
 
 /** A load over this runs in a transaction of its own. */
@@ -69,7 +71,7 @@ export async function runReplayLoop(
 	let alone = false;
 	let freed = Promise.withResolvers<void>();
 	/** Loads are not cut short by a stop: they end, or the process does. */
-	const never = new AbortController().signal;
+	const { cut = new AbortController().signal } = options;
 
 	function track(task: Promise<void>): void {
 		const tracked = task
@@ -133,7 +135,7 @@ export async function runReplayLoop(
 		try {
 			for (const { delivery, load } of group) if (load.deaths < maxDeaths) delivery.opened?.();
 			const loads = group.map(({ load }) => load);
-			const outcomes = await runLoads(deps, lane.tenant, loads, never);
+			const outcomes = await runLoads(deps, lane.tenant, loads, cut);
 			for (const [at, { load, delivery }] of group.entries()) {
 				const outcome = outcomes[at]!;
 				if (outcome.kind === "done" && outcome.committed) {
@@ -177,7 +179,11 @@ export async function runReplayLoop(
 }
 
 const isSmall = ({ size, manifest, deaths }: BegunLoad) =>
-	size <= smallLoadBytes && !manifest.dry_run && deaths === 0;
+	size <= smallLoadBytes && !manifest.dry_run && deaths === 0 && !isOrdered(manifest);
+
+/** Versions of one file that replace a table: each must see in the ledger what the one before did. */
+const isOrdered = ({ source, mode }: BegunLoad["manifest"]) =>
+	source.kind === "drop" && mode === "replace";
 
 /** Takes from the lane what may run now; null: nothing may. */
 function nextGroup(lane: Lane, maxShared: number, suspects: boolean): Waiting[] | null {

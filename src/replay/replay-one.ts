@@ -24,6 +24,7 @@ import { isTombstone, readManifest, removeUpload } from "../stage/stage-upload.t
 import { formatTableName } from "../table-name.ts";
 import { problemOf } from "../upload/problem-json.ts";
 import { assertCounts } from "./assert-counts.ts";
+import { assertNewest } from "./assert-newest.ts";
 import { type CompareDeps, compareContent } from "./compare-content.ts";
 import { type Lease, type LeaseOptions, takeLease } from "./lease.ts";
 import { loadReceipt } from "./load-receipt.ts";
@@ -126,7 +127,7 @@ async function insertAll(
 			try {
 				const settled = await settledBefore(deps, database, load, signal);
 				if (settled !== null) outcomes[at] = { receipt: settled };
-				else jobs.push({ at, job: await openJob(deps, load, signal) });
+				else jobs.push({ at, job: await openJob(deps, database, load, signal) });
 			} catch (error) {
 				outcomes[at] = { error };
 			}
@@ -136,7 +137,7 @@ async function insertAll(
 	if (jobs.length > 0) {
 		const inserted = await database.insert(
 			jobs.map(({ job }) => job),
-			(index) => openJob(deps, loads[jobs[index]!.at]!, signal),
+			(index) => openJob(deps, database, loads[jobs[index]!.at]!, signal),
 		);
 		for (const [index, outcome] of inserted.entries()) outcomes[jobs[index]!.at] = outcome;
 	}
@@ -154,9 +155,15 @@ async function settledBefore(
 	if (manifest.same_content_as !== undefined) {
 		return compareContent(deps, manifest, manifest.same_content_as, signal);
 	}
-	if (deaths < maxDeaths) return null;
+	const isDrop = manifest.source.kind === "drop";
+	if (deaths < maxDeaths && !isDrop) return null;
+	// A file of drop/ may be another by now, and its load committed all the same.
 	const committed = await database.findLoad(manifest.upload_id);
 	if (committed !== null) return committed;
+	if (deaths < maxDeaths) {
+		await assertNewest(deps, database, manifest);
+		return null;
+	}
 	throw new IngestError(
 		"internal",
 		`the loader died ${deaths} times while it had this load open; nothing of it was committed`,
@@ -164,7 +171,12 @@ async function settledBefore(
 	);
 }
 
-async function openJob(deps: ReplayDeps, load: BegunLoad, signal: AbortSignal): Promise<InsertJob> {
+async function openJob(
+	deps: ReplayDeps,
+	database: SinkDatabase,
+	load: BegunLoad,
+	signal: AbortSignal,
+): Promise<InsertJob> {
 	const { manifest, lease } = load;
 	const both = AbortSignal.any([signal, lease.signal]);
 	const source = openStaged(deps, manifest);
@@ -177,6 +189,7 @@ async function openJob(deps: ReplayDeps, load: BegunLoad, signal: AbortSignal): 
 		async beforeCommit(counts) {
 			assertCounts(manifest, counts);
 			await source.verifyRest(both);
+			await assertNewest(deps, database, manifest);
 			await lease.assertOwned();
 		},
 		receipt: (result: InsertResult, counts: StreamedCounts) =>

@@ -76,10 +76,7 @@ export const inProgress = (id: string) =>
 		extra: { load_id: id },
 	});
 
-async function partsAreThere(
-	stores: PartStores,
-	manifest: Manifest,
-): Promise<boolean> {
+async function partsAreThere(stores: PartStores, manifest: Manifest): Promise<boolean> {
 	const store = partsStore(stores, manifest);
 	for (const { key } of manifest.parts) if ((await store.head(key)) === null) return false;
 	return true;

@@ -45,7 +45,14 @@ export const importTable: Readonly<Record<string, Row>> = {
 		node: false,
 	},
 	"src/trigger": {
-		files: ["src/trigger", "src/stage", "src/receipt", "src/tenant", ...words],
+		files: [
+			"src/trigger",
+			"src/stage",
+			"src/receipt",
+			"src/tenant",
+			"src/upload/problem-json.ts",
+			...words,
+		],
 		packages: ["zod"],
 		node: false,
 	},
