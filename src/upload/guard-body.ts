@@ -19,6 +19,8 @@ export interface GuardOptions {
 	/** Names the body in messages. */
 	what: string;
 	maxBytes: number;
+	/** The runtime's own way to read a body, where it has a better one. */
+	bodyOf?: ((request: Request) => ReadableStream<Uint8Array> | null) | undefined;
 	/** A caller that sends nothing for so long is given up. */
 	idleMs?: number;
 }
@@ -32,7 +34,7 @@ export function guardBody(request: Request, options: GuardOptions): GuardedBody 
 			extra: { limit_bytes: maxBytes },
 		});
 	}
-	const { body } = request;
+	const body = options.bodyOf ? options.bodyOf(request) : request.body;
 	return { stream: body === null ? emptyOf(size) : guarded(body, size, options), size };
 }
 

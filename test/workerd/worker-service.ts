@@ -38,6 +38,15 @@ export interface WorkerService extends HttpService {
 	/** Where the loader's DuckDB files lie. */
 	folder: string;
 	logs(): string;
+	/** Where the queue's consumer calls the loader. */
+	loaderUrl: string;
+	/** Messages to the queue's consumer, past the queue. */
+	deliver(bodies: unknown[]): Promise<QueueResult>;
+}
+
+interface QueueResult {
+	explicitAcks: string[];
+	retryMessages: unknown[];
 }
 
 export async function startWorkerService(
@@ -129,6 +138,18 @@ export async function startWorkerService(
 		hasMetrics: false,
 		openMetrics: false,
 		corsOrigin: "https://app.example.com",
+		loaderUrl: `http://127.0.0.1:${port}`,
+		async deliver(bodies) {
+			const consumer = await server.getWorker("duckdock-trigger").getExport();
+			const messages = bodies.map((body, at) => ({
+				id: `m${at}`,
+				timestamp: new Date(),
+				attempts: 1,
+				body,
+			}));
+			// biome-ignore lint/suspicious/noExplicitAny: the harness types what it does not know as any
+			return (consumer as any).queue("duckdock-loads-dev", messages) as Promise<QueueResult>;
+		},
 		logs: () => JSON.stringify(server.getLogs()),
 		async stop() {
 			stopping.abort();

@@ -68,6 +68,7 @@ export const ingest = defineRoute({
 		assertRoom(deps);
 		const { stream: guarded } = guardBody(request, {
 			clock: deps.clock,
+			bodyOf: deps.bodyOf,
 			what: "the body",
 			maxBytes: Math.min(deps.limits.maxUploadBytes, deps.maxRequestBytes ?? Infinity),
 		});
