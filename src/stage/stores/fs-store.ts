@@ -5,9 +5,10 @@
  * put-if-absent: it fails where a file is), then the folder is synced: a reader
  * sees the whole object or none, and once resolved it outlives a power cut.
  *
- * ETag: size and modification time. Every put sets a modification time, in
- * microseconds, that no put of this process had before; so the ETag changes with
- * every put, and with every edit by other hands, and survives a copy that keeps times.
+ * ETag: size and modification time. A put that may replace something sets a
+ * modification time, in microseconds, that no put of this process had before; so the
+ * ETag changes with every put, and with every edit by other hands, and survives a
+ * copy that keeps times.
  *
  * `ifMatch` is compare and swap among the processes of one machine by a lock file
  * beside the object; a lock older than 30 s is that of a dead process and is broken.
@@ -121,12 +122,16 @@ export async function createFsStore(options: FsStoreOptions): Promise<ObjectStor
 					await mkdir(temporary, { recursive: true });
 					return open(aside, "wx");
 				});
+				let renamed = false;
 				try {
 					let info: ObjectInfo;
 					try {
 						await write(key, handle, body, put);
-						const micros = nextMicros() / 1e6;
-						await handle.utimes(micros, micros);
+						// What is only ever created has no earlier ETag to differ from.
+						if (put.ifAbsent !== true) {
+							const micros = nextMicros() / 1e6;
+							await handle.utimes(micros, micros);
+						}
 						if (durable) await handle.sync();
 						info = infoOf(key, await handle.stat({ bigint: true }));
 					} finally {
@@ -136,9 +141,11 @@ export async function createFsStore(options: FsStoreOptions): Promise<ObjectStor
 						put.ifMatch === undefined
 							? await place(aside, path, put.ifAbsent === true, durable)
 							: await swap(aside, path, put.ifMatch, durable);
+					renamed = placed && put.ifAbsent !== true;
 					return placed ? info : null;
 				} finally {
-					await unlink(aside).catch(noneIfMissing);
+					// A rename has taken it away.
+					if (!renamed) await unlink(aside).catch(noneIfMissing);
 				}
 			});
 		},
