@@ -118,6 +118,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 		canWait: true,
 		defaultWaitMs: 25_000,
 		maxRequestBytes: config.maxRequestBytes,
+		directParts: config.directParts,
 		metrics,
 		isLoopbackPeer: config.behindProxy ? () => false : isLoopbackPeer,
 		rawHeaders: rawHeadersOf,

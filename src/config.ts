@@ -42,6 +42,10 @@ export interface Config {
 	};
 	/** What the platform before us takes in one request; null: no less than the limits. */
 	maxRequestBytes: number | null;
+	/** Queue of the bucket's events on AWS; null: none. */
+	sqsQueueUrl: string | null;
+	/** Parts go straight to the store, where it hands out URLs. */
+	directParts: boolean;
 	/** Origins that may call from a browser; `*` is any. */
 	corsOrigins: string[];
 	logLevel: LogLevel;
@@ -127,6 +131,7 @@ const environmentSchema = z.object({
 		.string()
 		.refine((value) => isOrigin(value.replace(/\/+$/, "")), "is http(s)://HOST[:PORT]")
 		.optional(),
+	DUCKDOCK_SQS_QUEUE_URL: z.url("is the URL of an SQS queue").optional(),
 	DUCKDOCK_TARGET: text.prefault("./data/db/{tenant}.duckdb"),
 	DUCKDOCK_SINGLE_TENANT: z
 		.string()
@@ -158,6 +163,7 @@ const environmentSchema = z.object({
 	DUCKDOCK_QUOTA_PARALLEL_LOADS: count(1, 1_000_000).optional(),
 	DUCKDOCK_QUOTA_REQUESTS_PER_MINUTE: count(1, 1_000_000_000).optional(),
 	DUCKDOCK_MAX_REQUEST_BYTES: bytes().optional(),
+	DUCKDOCK_DIRECT_PARTS: flag.prefault("off"),
 	DUCKDOCK_CORS_ORIGINS: origins.optional(),
 	DUCKDOCK_LOG: z.enum(logLevels, `is one of ${logLevels.join(", ")}`).prefault("info"),
 	DUCKDOCK_FSYNC: flag.prefault("on"),
@@ -234,6 +240,8 @@ function configOf(read: Readable, given: Environment): Config {
 			requestsPerMinute: read.DUCKDOCK_QUOTA_REQUESTS_PER_MINUTE ?? null,
 		},
 		maxRequestBytes: read.DUCKDOCK_MAX_REQUEST_BYTES ?? null,
+		sqsQueueUrl: read.DUCKDOCK_SQS_QUEUE_URL ?? null,
+		directParts: read.DUCKDOCK_DIRECT_PARTS,
 		corsOrigins: read.DUCKDOCK_CORS_ORIGINS ?? [],
 		logLevel: read.DUCKDOCK_LOG,
 		fsync: read.DUCKDOCK_FSYNC,
