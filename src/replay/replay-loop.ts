@@ -12,6 +12,7 @@
 
 import type { Log } from "../log.ts";
 import type { Delivery, ReplayQueue } from "../trigger/replay-queue.ts";
+import { createHistoryBook } from "./history-book.ts";
 import {
 	type BegunLoad,
 	beginLoad,
@@ -63,6 +64,7 @@ export async function runReplayLoop(
 ): Promise<void> {
 	const { maxHeld = 256, maxRunning = 4, maxShared = 64 } = options;
 	const tables = createTableBook(deps);
+	const history = createHistoryBook({ ...deps, tables, stop });
 	const usage = options.countUsage ? createUsageBook(deps) : null;
 	const lanes = new Map<string, Lane>();
 	const tasks = new Set<Promise<void>>();
@@ -143,6 +145,7 @@ export async function runReplayLoop(
 				}
 				track(end(load, delivery, outcome));
 			}
+			history.look(lane.tenant);
 		} finally {
 			running--;
 			if (suspect) alone = false;
@@ -174,6 +177,7 @@ export async function runReplayLoop(
 		track(end(load, delivery, { kind: "again", delayMs: 0, sameAttempt: true }));
 	}
 	while (tasks.size > 0) await Promise.all(tasks);
+	await history.flush();
 	await tables.flush();
 	await usage?.flush();
 }

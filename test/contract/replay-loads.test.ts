@@ -424,6 +424,33 @@ describe("a repeat of a key that no handler could compare", () => {
 	});
 });
 
+describe("a store that has lost receipts", () => {
+	it("gets them again from the ledger, with the history and the tables", async () => {
+		world.start();
+		const ids: string[] = [];
+		for (let n = 0; n < 5; n++) ids.unshift(await world.ingest(arrowNumbers(2, n * 2)));
+		const receipts = await Promise.all(ids.map((id) => world.receipt(id)));
+		await world.stop();
+		for (const prefix of ["loads/", "index/", "tables/", "uploads/"]) {
+			for (const key of await world.keys(prefix)) await world.store.delete(key);
+		}
+		world.start({}, { sink: world.fixture.sink() });
+		const other = await world.ingest(arrowNumbers(1), {
+			table: { schema: "main", table: "other" },
+		});
+		await world.receipt(other);
+		await expect.poll(async () => (await world.keys("tables/")).length).toBe(2);
+		await world.stop();
+		const { receipts: history } = await world.receipts.history("acme", { limit: 10 });
+		expect(history.slice(1)).toEqual(receipts);
+		expect(await world.keys("tables/")).toEqual([
+			await tableKey("acme", { schema: "main", table: "events" }),
+			await tableKey("acme", { schema: "main", table: "other" }),
+		]);
+		expect(await count("events")).toBe(10);
+	});
+});
+
 describe("a loop that is told to stop", () => {
 	it("ends what it runs, gives back what waits, and holds no lease", async () => {
 		const ids = await Promise.all(
