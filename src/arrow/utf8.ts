@@ -12,6 +12,8 @@ export function skipAscii(bytes: Uint8Array, start: number, end: number): number
 		if (bytes[at]! >= 0x80) return at;
 		at++;
 	}
+	// Too short to reach a word's border: no words, and no view that could begin there.
+	if (at >= end) return end;
 	const words = new Int32Array(bytes.buffer, bytes.byteOffset + at, (end - at) >>> 2);
 	const blocks = words.length - (words.length % 8);
 	let i = 0;

@@ -96,4 +96,14 @@ describe("skipping ASCII", () => {
 			}
 		}
 	});
+
+	it("of a range that is shorter than a word ends at its end, wherever it begins", () => {
+		const bytes = new Uint8Array(16).fill(0x61);
+		for (let start = 0; start < 8; start++) {
+			for (let end = start; end < start + 4; end++) {
+				expect(skipAscii(bytes, start, end)).toBe(end);
+				expect(skipAscii(bytes.subarray(1), start, end)).toBe(end);
+			}
+		}
+	});
 });
