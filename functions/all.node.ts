@@ -24,6 +24,7 @@ import { nodeCodecs } from "../src/replay/node-codecs.ts";
 import { superviseLoader } from "../src/replay/supervise-loader.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
 import type { ObjectStore } from "../src/stage/object-store.ts";
+import { patientStore } from "../src/stage/patient-store.ts";
 import { sendJob } from "../src/stage/request-replay.ts";
 import { createKeyStore } from "../src/tenant/key-store.ts";
 import { hasQuotas, limitsOfTenants } from "../src/tenant/limits-of-tenants.ts";
@@ -70,7 +71,7 @@ const closeWaitMs = 10_000;
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
 	const { log } = options;
 	const { aroundStore = (store) => store } = options;
-	const store = aroundStore(await openStore(config.store, config));
+	const store = patientStore(aroundStore(await openStore(config.store, config)), clock);
 	const keysStore = config.keysStore === null ? store : await openStore(config.keysStore, config);
 	const newId = createIdMaker(clock);
 	const queue = createMemoryQueue({ clock, capacity: options.queueCapacity ?? 2_000 });

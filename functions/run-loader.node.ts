@@ -25,6 +25,7 @@ import { runReplayLoop } from "../src/replay/replay-loop.ts";
 import { thisProcess } from "../src/replay/this-process.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
 import type { ObjectStore } from "../src/stage/object-store.ts";
+import { patientStore } from "../src/stage/patient-store.ts";
 import type { ReplayQueue } from "../src/trigger/replay-queue.ts";
 import { openStore } from "./open-store.node.ts";
 
@@ -78,7 +79,7 @@ export async function runLoader(
 	process.on("SIGTERM", () => stop.abort());
 
 	const { store, sink, queue } = around({
-		store: await openStore(config.store, config),
+		store: patientStore(await openStore(config.store, config), clock),
 		sink: createDuckdbSink({
 			target: config.target,
 			singleTenant: config.singleTenant,
