@@ -2,8 +2,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { IngestError } from "../../src/errors.ts";
 import { loadModes } from "../../src/flow.ts";
+import { attachDatabase } from "../../src/insert/duckdb/attached-database.ts";
+import { ensureLedger, ledgerOf } from "../../src/insert/duckdb/ledger.ts";
+import { runLoads } from "../../src/insert/duckdb/load-transaction.ts";
+import { createSemaphore } from "../../src/insert/duckdb/semaphore.ts";
+import { tenantTarget } from "../../src/insert/duckdb/targets.ts";
+import { parseTarget } from "../../src/target-template.ts";
 import { binary, float64, int32, int64, struct, timestamp, utf8 } from "./arrow-columns.ts";
-import { SinkFixture } from "./sink-fixture.ts";
+import { jobOf, SinkFixture } from "./sink-fixture.ts";
 
 let at: SinkFixture;
 beforeEach(() => {
@@ -11,6 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => at.remove());
 
+const broken = () => new IngestError("invalid_arrow", "broken", { column: "id", batch: 7 });
 const twoRows = () => [int32("id", [1, 2]), utf8("name", ["a", null])];
 
 describe("modes", () => {
@@ -465,7 +472,6 @@ describe("all or nothing", () => {
 			"digest_mismatch",
 		],
 	];
-	const broken = () => new IngestError("invalid_arrow", "broken", { column: "id", batch: 7 });
 
 	test.each(failures)("nothing is left when %s", async (_, fail, code) => {
 		await at.sql("CREATE TABLE t(id INTEGER, name VARCHAR)", "INSERT INTO t VALUES (0, 'old')");
@@ -515,9 +521,66 @@ describe("all or nothing", () => {
 		expect((await database.describeTable("main", "t"))?.rows).toBe(2);
 	});
 
-	test("no view is left in the file, and none in the instance that a next load could meet", async () => {
-		await at.insert({ columns: twoRows() });
-		await at.refusal({ columns: twoRows(), rows: 9 });
+	test("no view is left in the file, and none in the instance, after success and failure of every kind", async () => {
+		await at.sql("CREATE TABLE t(id INTEGER PRIMARY KEY)");
+		const attached = await attachDatabase(
+			tenantTarget(parseTarget(at.options.target), "acme"),
+			{ ...at.options, lockWaitMs: 1_000 },
+			AbortSignal.timeout(20_000),
+		);
+		const connection = await attached.connect();
+		await ensureLedger(connection, ledgerOf(attached.target));
+		const abort = new AbortController();
+		const outcomes: string[] = [];
+		for (const load of [
+			{ columns: [int32("id", [1])] },
+			{ columns: [int32("id", [1])] },
+			{ columns: [utf8("id", ["x"])] },
+			{ columns: [int32("other", [1])] },
+			{ columns: [int32("id", [2])], rows: 5 },
+			{ columns: [int32("id", [3])], fails: broken() },
+			{ columns: [int32("id", [4])], before: () => Promise.reject(broken()) },
+			{ columns: [int32("id", [5])], beforeCommit: () => Promise.reject(broken()) },
+			{
+				batches: Array.from({ length: 30 }, (_, n) => [int32("id", [100 + n])]),
+				signal: abort.signal,
+				before: async (batch: number) => {
+					if (batch === 20) abort.abort(new IngestError("timeout", "enough"));
+				},
+			},
+		]) {
+			const job = jobOf(load);
+			const options = {
+				target: attached.target,
+				engine: "duckdb",
+				copyArrow: false,
+				statements: createSemaphore(2),
+				signal: job.signal,
+				peeked: [{ exists: true, table: null }],
+			};
+			outcomes.push(
+				await runLoads(connection, [job], options).then(
+					() => "committed",
+					(error) => error.code,
+				),
+			);
+			const views = await connection.run("SELECT view_name FROM duckdb_views() WHERE NOT internal");
+			expect(await views.getRowsJS()).toEqual([]);
+		}
+		expect(outcomes).toEqual([
+			"committed",
+			"constraint_violation",
+			"cast_failed",
+			"schema_mismatch",
+			"row_count_mismatch",
+			"invalid_arrow",
+			"invalid_arrow",
+			"invalid_arrow",
+			"timeout",
+		]);
+		connection.closeSync();
+		await attached.close();
+		expect(await at.sql("FROM t")).toEqual([[1]]);
 		expect(await at.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal")).toEqual([]);
 	});
 });

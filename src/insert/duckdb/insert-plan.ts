@@ -3,11 +3,8 @@
  *
  * In: the Arrow fields, DuckDB's own binding of the scanned view, the target
  * table or null, mode and policy. Out: DDL in order, the receipt's columns and
- * the warnings; or `table_exists`, `table_not_found`, `schema_mismatch`,
- * `duplicate_column`. Pure: nothing is run here.
- *
- * `on_extra_columns=ignore` needs two steps, because the scan is always SELECT *
- * of the whole view: `positionsToScan` says which columns enter it at all.
+ * the warnings; or `table_exists`, `table_not_found`, `schema_mismatch`. Pure:
+ * nothing is run here.
  */
 
 import type { DuckDBType } from "@duckdb/node-api";
@@ -16,6 +13,7 @@ import type { Field } from "../../arrow/types.ts";
 import { IngestError } from "../../errors.ts";
 import type { LoadParameters, ReceiptColumn, TableName, Warning } from "../../flow.ts";
 import { foldName, formatTableName } from "../../table-name.ts";
+import { byName, checkMode } from "./check-load.ts";
 import { judgeCast } from "./column-types.ts";
 import { qualifiedTable, quoteIdentifier, schemaAndTable } from "./sql-names.ts";
 import type { TargetTable } from "./target-table.ts";
@@ -47,59 +45,6 @@ export interface InsertPlan {
 	columns_defaulted: string[];
 	columns_added: string[];
 	warnings: Warning[];
-}
-
-/** Positions of the sent fields that the scan shall have, in order; all, unless extra ones are ignored. */
-export function positionsToScan(
-	fields: readonly Field[],
-	parameters: LoadParameters,
-	existing: TargetTable | null,
-): number[] {
-	const all = fields.map((_, at) => at);
-	if (!existing || parameters.mode === "replace" || parameters.on_extra_columns !== "ignore") {
-		return all;
-	}
-	const columns = byName(existing.columns, (column) => column.name);
-	const kept = all.filter((at) => columns.get(foldName(fields[at]!.name))?.generated === false);
-	if (kept.length > 0) return kept;
-	throw new IngestError(
-		"schema_mismatch",
-		`none of the ${fields.length} columns is a column of ${formatTableName(existing.name)}`,
-		{ extra: { columns: fields.map((field) => field.name) } },
-	);
-}
-
-/** `table_exists`, `table_not_found`: whether the mode may go on, before anything is read. */
-export function checkMode(parameters: LoadParameters, existing: TargetTable["kind"] | null): void {
-	const shown = formatTableName(parameters.table);
-	if (existing === "view") {
-		throw parameters.mode === "append"
-			? new IngestError("table_not_found", `${shown} is a view, not a table`)
-			: new IngestError("table_exists", `${shown} is a view; its name is taken`);
-	}
-	if (parameters.mode === "append" && !existing) {
-		throw new IngestError("table_not_found", `table ${shown} does not exist, and mode is append`);
-	}
-	if (parameters.mode === "create" && existing) {
-		throw new IngestError("table_exists", `table ${shown} exists already, and mode is create`);
-	}
-}
-
-/** `duplicate_column` for two names that DuckDB can't tell apart, `invalid_arrow` for no columns. */
-export function checkNames(fields: readonly Field[]): void {
-	if (fields.length === 0) throw new IngestError("invalid_arrow", "the schema has no columns");
-	const seen = new Map<string, string>();
-	for (const { name } of fields) {
-		const first = seen.get(foldName(name));
-		if (first !== undefined) {
-			throw new IngestError(
-				"duplicate_column",
-				`columns ${JSON.stringify(first)} and ${JSON.stringify(name)} have the same name for DuckDB`,
-				{ column: name },
-			);
-		}
-		seen.set(foldName(name), name);
-	}
 }
 
 export function planInsert(options: {
@@ -262,11 +207,6 @@ function mismatch(
 		...(first.into ? { target_type: first.into } : {}),
 		extra: { columns: refused.map(({ column, detail }) => ({ column, detail })) },
 	});
-}
-
-/** Tables may have 10,000 columns: looked up, not searched. */
-function byName<T>(items: readonly T[], name: (item: T) => string): Map<string, T> {
-	return new Map(items.map((item) => [foldName(name(item)), item]));
 }
 
 function receiptColumn(field: Field, typeText: string): ReceiptColumn {

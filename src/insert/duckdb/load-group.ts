@@ -11,25 +11,21 @@
 
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { IngestError } from "../../errors.ts";
-import type { InsertResult, Warning } from "../../flow.ts";
+import type { InsertResult } from "../../flow.ts";
 import { formatTableName, tableKey } from "../../table-name.ts";
 import type { InsertJob } from "../batch-sink.ts";
 import { type ArrowScan, openArrowScan, schemaKey } from "./arrow-scan.ts";
+import { positionsToScan } from "./check-load.ts";
 import {
 	type EngineErrorContext,
 	fromEngine,
 	TransactionConflict,
 	toIngestError,
 } from "./engine-errors.ts";
-import { type InsertPlan, planInsert, positionsToScan } from "./insert-plan.ts";
+import { type InsertPlan, planInsert } from "./insert-plan.ts";
 import type { Semaphore } from "./semaphore.ts";
-import {
-	findSchema,
-	listConstraints,
-	readTargetTable,
-	storageVersion,
-	type TargetTable,
-} from "./target-table.ts";
+import { droppedConstraints, forgottenCrs } from "./silent-losses.ts";
+import { findSchema, readTargetTable, type TargetTable } from "./target-table.ts";
 import type { TenantTarget } from "./targets.ts";
 
 export interface GroupOptions {
@@ -130,7 +126,7 @@ export async function insertGroup(
 		throw new TransactionConflict("the table's columns changed while the load began");
 	}
 	const dropped = plan.replaces
-		? await droppedConstraints(connection, catalog, existing!, scan)
+		? await droppedConstraints(connection, catalog, existing!, scan.columns)
 		: [];
 	dropped.push(...(await forgottenCrs(connection, plan, options.target)));
 	const context: EngineErrorContext = {
@@ -214,39 +210,4 @@ function compareCounts(jobs: readonly InsertJob[], inserted: number, fetched: nu
 		"row_count_mismatch",
 		`${streamed} rows were streamed, ${fetched} scanned, ${inserted} inserted into ${formatTableName(jobs[0]!.parameters.table)}`,
 	);
-}
-
-/**
- * DuckLake, and a DuckDB file whose storage version is older than v1.5.0, keep
- * GEOMETRY without its CRS and say nothing: a type made in this transaction still
- * has it.
- */
-async function forgottenCrs(
-	connection: DuckDBConnection,
-	plan: InsertPlan,
-	{ catalog, kind }: TenantTarget,
-): Promise<Warning[]> {
-	const columns = plan.columns.filter(({ duckdb_type }) => duckdb_type.includes("GEOMETRY('"));
-	if (columns.length === 0) return [];
-	const version = await storageVersion(connection, catalog);
-	const keeps = version === null || version[0] > 1 || version[1] >= 5;
-	if (keeps && kind !== "ducklake") return [];
-	const where =
-		kind === "ducklake" ? "DuckLake" : "a database file with a storage version before v1.5.0";
-	return columns.map(({ name, duckdb_type }) => ({
-		code: "crs_dropped",
-		column: name,
-		detail: `${where} keeps no CRS: ${duckdb_type}`,
-	}));
-}
-
-async function droppedConstraints(
-	connection: DuckDBConnection,
-	catalog: string,
-	existing: TargetTable,
-	scan: ArrowScan,
-): Promise<Warning[]> {
-	const kept = scan.columns.filter(({ field }) => !field.nullable).map(({ field }) => field.name);
-	const lost = await listConstraints(connection, catalog, existing, kept);
-	return lost.map((constraint) => ({ code: "constraint_dropped", ...constraint }));
 }

@@ -17,13 +17,13 @@ import { IngestError } from "../../errors.ts";
 import type { Receipt } from "../../flow.ts";
 import { assertWritable, tableKey } from "../../table-name.ts";
 import type { InsertJob } from "../batch-sink.ts";
+import { checkMode, checkNames } from "./check-load.ts";
 import {
 	type EngineErrorContext,
 	fromEngine,
 	TransactionConflict,
 	toIngestError,
 } from "./engine-errors.ts";
-import { checkMode, checkNames } from "./insert-plan.ts";
 import { findLedgerRows, ledgerOf, writeLedgerRows } from "./ledger.ts";
 import {
 	type GroupOptions,

@@ -2,12 +2,8 @@ import { DOUBLE, INTEGER, VARCHAR } from "@duckdb/node-api";
 import { describe, expect, test } from "vitest";
 import type { IngestError } from "../../../../src/errors.ts";
 import type { LoadParameters } from "../../../../src/flow.ts";
-import {
-	checkNames,
-	planInsert,
-	positionsToScan,
-	type ScannedColumn,
-} from "../../../../src/insert/duckdb/insert-plan.ts";
+import { checkNames, positionsToScan } from "../../../../src/insert/duckdb/check-load.ts";
+import { planInsert, type ScannedColumn } from "../../../../src/insert/duckdb/insert-plan.ts";
 import type { TargetColumn, TargetTable } from "../../../../src/insert/duckdb/target-table.ts";
 import { field } from "../../../contract/arrow-columns.ts";
 
