@@ -15,9 +15,10 @@ import { runEndForm } from "./form-run-ends.ts";
 import { structForm } from "./form-struct.ts";
 import { unionForm } from "./form-unions.ts";
 import { type GeoPlan, geoPlan } from "./geoarrow.ts";
+import { extensionName, withoutExtension } from "./geoarrow-metadata.ts";
 import { maskArray } from "./mask-array.ts";
 import { typeName } from "./type-name.ts";
-import type { Field } from "./types.ts";
+import type { ArrowType, Field } from "./types.ts";
 
 export function planField(sent: Field, context: FormContext): FieldForm {
 	const { codecs, path } = context;
@@ -28,8 +29,8 @@ export function planField(sent: Field, context: FormContext): FieldForm {
 	}
 	if (sent.dictionary) return dictionaryForm(sent, context);
 	if (sent.type.kind === "run_end_encoded") return runEndForm(sent, context);
-	const geo = geoPlan(sent, codecs, path);
-	if (geo !== null) return geometryForm(geo, sent, context);
+	const geometry = geometryPlan(sent, context);
+	if (geometry !== null) return geometry;
 	const field = engineExtension(sent);
 	const { type } = field;
 	switch (type.kind) {
@@ -67,6 +68,37 @@ export function planField(sent: Field, context: FormContext): FieldForm {
 		default:
 			return asIs(field, codecs);
 	}
+}
+
+/**
+ * Null: no geometry. List views, run ends and dictionaries inside one,
+ * which GeoArrow's encodings don't have, are made plain before it is read.
+ */
+function geometryPlan(sent: Field, context: FormContext): FieldForm | null {
+	const { codecs, path } = context;
+	if (
+		!extensionName(sent)?.startsWith("geoarrow.") ||
+		!(isRewritten(sent.type.kind) || sent.children.some(isEncoded))
+	) {
+		const geo = geoPlan(sent, codecs, path);
+		return geo === null ? null : geometryForm(geo, sent, context);
+	}
+	const storage = planField({ ...sent, metadata: withoutExtension(sent.metadata) }, context);
+	const geo = geoPlan({ ...storage.field, metadata: sent.metadata }, codecs, path);
+	if (geo === null) return null;
+	const form = geometryForm(geo, storage.field, context);
+	return {
+		field: form.field,
+		convert: (array, mask) => form.convert(storage.convert(array, mask), mask),
+	};
+}
+
+function isEncoded({ type, dictionary, children }: Field): boolean {
+	return dictionary !== null || isRewritten(type.kind) || children.some(isEncoded);
+}
+
+function isRewritten(kind: ArrowType["kind"]): boolean {
+	return kind === "list_view" || kind === "large_list_view" || kind === "run_end_encoded";
 }
 
 function geometryForm(geo: GeoPlan, field: Field, context: FormContext): FieldForm {

@@ -75,6 +75,7 @@ setCompressionCodec(CompressionType.ZSTD, {
 setCompressionCodec(CompressionType.LZ4_FRAME, { encode, decode: unpackLz4 });
 
 export function readFlechette(bytes: Uint8Array): FlechetteTable {
+	elements = 0;
 	const table = tableFromIPC(bytes, { useBigInt: true, useDecimalInt: true, useMap: true });
 	return {
 		names: table.names,
@@ -83,14 +84,27 @@ export function readFlechette(bytes: Uint8Array): FlechetteTable {
 		),
 		leaves: table.schema.fields.map((field) => leafNames(field as unknown as FlechetteField)),
 		columns: table.children.map((column) =>
-			(column.data as unknown as Batch[]).flatMap((batch) =>
-				Array.from({ length: batch.length }, (_, i) => valueAt(batch, i)),
-			),
+			(column.data as unknown as Batch[]).flatMap((batch) => {
+				spend(batch.length);
+				return Array.from({ length: batch.length }, (_, i) => valueAt(batch, i));
+			}),
 		),
 	};
 }
 
 const units = [nanosecondsPer.s, nanosecondsPer.ms, nanosecondsPer.us, nanosecondsPer.ns];
+
+/**
+ * flechette follows any offsets. Damaged or big-endian ones make billions of
+ * elements of nothing, which no reference is worth.
+ */
+const mostElements = 4_000_000;
+let elements = 0;
+
+function spend(count: number): void {
+	elements += Math.max(count, 0);
+	if (elements > mostElements) throw new Error(`over ${mostElements} elements`);
+}
 
 function valueAt(batch: Batch, i: number): Canonical {
 	const { type } = batch;
@@ -99,8 +113,10 @@ function valueAt(batch: Batch, i: number): Canonical {
 	if (!isUnion && batch.at(i) === null) return null;
 	const number = () => BigInt(batch.values[i]!);
 	const child = (at: number, index: number) => valueAt(batch.children[at]!, index);
-	const range = (from: number, to: number) =>
-		Array.from({ length: to - from }, (_, k) => child(0, from + k));
+	const range = (from: number, to: number) => {
+		spend(to - from);
+		return Array.from({ length: to - from }, (_, k) => child(0, from + k));
+	};
 	const offset = (index: number) => Number(batch.offsets[index]);
 	switch (type.typeId) {
 		case Type.Dictionary: {
@@ -154,6 +170,7 @@ function valueAt(batch: Batch, i: number): Canonical {
 		case Type.Map: {
 			const [keys, values] = batch.children[0]!.children;
 			const entries: [Canonical, Canonical][] = [];
+			spend(offset(i + 1) - offset(i));
 			for (let k = offset(i); k < offset(i + 1); k++) {
 				entries.push([valueAt(keys!, k), valueAt(values!, k)]);
 			}

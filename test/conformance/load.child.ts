@@ -19,6 +19,9 @@ type Loaded = Receipt | IngestError | Error;
 /** A prime, so that messages are cut everywhere. */
 const chunkBytes = 997;
 
+// A parent that was stopped must not leave its children at work.
+process.on("disconnect", () => process.exit(1));
+
 process.on("message", async (rows: FixtureRow[]) => {
 	const loader = new Loader();
 	const loaded: { atRest: Loaded; passing: Loaded }[] = [];

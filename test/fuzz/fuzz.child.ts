@@ -25,6 +25,8 @@ const progress = openSync(process.argv[5]!, "w");
 const corpus = readCorpus(process.argv[6] !== "grammar-only");
 const instance = await DuckDBInstance.create(":memory:", { threads: "1", memory_limit: "1GB" });
 const connection = await instance.connect();
+// A parent that was stopped must not leave its children at work.
+process.on("disconnect", () => process.exit(1));
 const lotSize = 100;
 let results: FuzzLot["results"] = [];
 
