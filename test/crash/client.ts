@@ -19,7 +19,8 @@ export interface Ended {
 	requests: number;
 }
 
-const patienceMs = 240_000;
+/** Under constant deaths a load may need many tries; one that never ends is a fault. */
+const patienceMs = 1_800_000;
 const pause = () => new Promise((next) => setTimeout(next, 60 + Math.random() * 200));
 
 export function bytesOf({ tag, rows }: Spec): Uint8Array<ArrayBuffer> {

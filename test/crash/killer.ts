@@ -58,8 +58,11 @@ export function createKiller(folder: string, name: string): Killer {
 	/** A point with few deaths, the Nth point, or a moment. */
 	function draw(): { point: string; times: number } | { nth: number } | { ms: number } {
 		const random = Math.random();
-		if (random < 0.2) return { ms: 20 + Math.random() * 1_500 };
-		if (random < 0.4 || seen.size === 0) return { nth: 1 + Math.floor(Math.random() * 120) };
+		const longer = name === "http" ? 12 : 1;
+		if (random < 0.2) return { ms: 20 + Math.random() * 1_500 * longer };
+		if (random < 0.4 || seen.size === 0) {
+			return { nth: 1 + Math.floor(Math.random() * 120 * longer) };
+		}
 		const counts = new Map([...seen].map((point) => [point, 0]));
 		for (const { point } of kills) counts.set(point, (counts.get(point) ?? 0) + 1);
 		const fewest = [...counts].sort((a, b) => a[1] - b[1]).slice(0, Math.ceil(counts.size / 4));
@@ -80,10 +83,11 @@ export function createKiller(folder: string, name: string): Killer {
 		};
 		setTimeout(strike, target.ms).unref();
 	}
-	// Who waits for a point that doesn't come dies at the next one.
+	// Who waits for a point that doesn't come dies at the next one; the service lives longer than its loaders.
+	const lifeMs = name === "http" ? 40_000 : 8_000;
 	setTimeout(() => {
 		due = true;
-	}, 8_000).unref();
+	}, lifeMs).unref();
 	let times = "times" in target ? target.times : 0;
 
 	return {
