@@ -127,10 +127,7 @@ const environmentSchema = z.object({
 	DUCKDOCK_STORE: store.prefault("file:./data/objects"),
 	DUCKDOCK_KEYS_STORE: store.optional(),
 	DUCKDOCK_DROP_STORE: store.optional(),
-	DUCKDOCK_S3_ENDPOINT: z
-		.string()
-		.refine((value) => isOrigin(value.replace(/\/+$/, "")), "is http(s)://HOST[:PORT]")
-		.optional(),
+	DUCKDOCK_S3_ENDPOINT: z.string().refine(isEndpoint, "is http(s)://HOST[:PORT][/PATH]").optional(),
 	DUCKDOCK_SQS_QUEUE_URL: z.url("is the URL of an SQS queue").optional(),
 	DUCKDOCK_TARGET: text.prefault("./data/db/{tenant}.duckdb"),
 	DUCKDOCK_SINGLE_TENANT: z
@@ -318,6 +315,16 @@ function isOrigin(text: string): boolean {
 	try {
 		const url = new URL(text);
 		return (url.protocol === "https:" || url.protocol === "http:") && url.origin === text;
+	} catch {
+		return false;
+	}
+}
+
+/** Where a bucket's name may be put behind a slash. */
+function isEndpoint(text: string): boolean {
+	try {
+		const { protocol, search, hash, username } = new URL(text);
+		return /^https?:$/.test(protocol) && `${search}${hash}${username}` === "";
 	} catch {
 		return false;
 	}

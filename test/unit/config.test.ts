@@ -98,6 +98,15 @@ test("keys and drop may lie in stores of their own, on the same endpoint", () =>
 	expect(config.dropStore).toEqual({ kind: "file", path: "./drop" });
 });
 
+test("an S3 endpoint may have a path, and no secret", () => {
+	for (const good of ["http://127.0.0.1:9000", "https://x.example/", "http://127.0.0.1:8787/a/b"]) {
+		expect(problemsOf({ DUCKDOCK_S3_ENDPOINT: good })).toEqual([]);
+	}
+	for (const bad of ["127.0.0.1:9000", "ftp://x", "http://key:secret@x", "http://x?y=1"]) {
+		expect(problemsOf({ DUCKDOCK_S3_ENDPOINT: bad })[0]).toMatch(/^DUCKDOCK_S3_ENDPOINT is http/);
+	}
+});
+
 test("a target without {tenant} needs a single tenant", () => {
 	expect(problemsOf({ DUCKDOCK_TARGET: "./one.duckdb" })[0]).toMatch(/^DUCKDOCK_TARGET has no/);
 	const config = readConfig({ DUCKDOCK_TARGET: "md:warehouse", DUCKDOCK_SINGLE_TENANT: "acme" });

@@ -37,7 +37,8 @@ interface R2Conditional {
 interface R2Object {
 	key: string;
 	size: number;
-	etag: string;
+	/** In quotes, as R2's S3 API tells it: who reads the bucket there must find the same. */
+	httpEtag: string;
 	version: string;
 	uploaded: Date;
 }
@@ -60,7 +61,7 @@ export function createR2Store(options: {
 	const infoOf = (object: R2Object): ObjectInfo => ({
 		key: object.key.slice(prefix.length),
 		size: object.size,
-		etag: object.etag,
+		etag: object.httpEtag,
 		lastModified: object.uploaded.getTime(),
 		version: object.version,
 	});
@@ -73,7 +74,7 @@ export function createR2Store(options: {
 			put.signal?.throwIfAborted();
 			const wanted = {
 				...(put.ifAbsent ? { onlyIf: { etagDoesNotMatch: "*" } } : {}),
-				...(put.ifMatch === undefined ? {} : { onlyIf: { etagMatches: put.ifMatch } }),
+				...(put.ifMatch === undefined ? {} : { onlyIf: { etagMatches: bare(put.ifMatch) } }),
 				...(put.sha256 === undefined ? {} : { sha256: put.sha256 }),
 			};
 			const name = prefix + key;
@@ -90,13 +91,14 @@ export function createR2Store(options: {
 
 		async get(key, get = {}) {
 			const { offset = 0, length } = get.range ?? {};
-			const conditions = get.ifMatch === undefined ? {} : { onlyIf: { etagMatches: get.ifMatch } };
+			const conditions =
+				get.ifMatch === undefined ? {} : { onlyIf: { etagMatches: bare(get.ifMatch) } };
 			// R2 refuses a range that begins at the end or past it; there it is no bytes.
 			const whole = offset === 0 && length === undefined;
 			if (!whole) {
 				const info = await talk(() => bucket.head(prefix + key));
 				if (info === null) return null;
-				if (get.ifMatch !== undefined && info.etag !== get.ifMatch) return null;
+				if (get.ifMatch !== undefined && info.httpEtag !== get.ifMatch) return null;
 				if (offset >= info.size || length === 0) return { info: infoOf(info), body: emptyStream() };
 			}
 			const range = whole ? {} : { range: { offset, ...(length === undefined ? {} : { length }) } };
@@ -209,6 +211,9 @@ async function gather(key: string, body: ReadableStream<Uint8Array>): Promise<Ui
 	}
 	return bytes;
 }
+
+/** The binding compares ETags without their quotes. */
+const bare = (etag: string) => etag.replace(/^"(.*)"$/, "$1");
 
 /** R2's errors as ours: a wrong digest is the caller's, all else may pass. */
 async function talk<T>(work: () => Promise<T>): Promise<T> {
