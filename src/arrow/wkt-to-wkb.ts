@@ -31,6 +31,9 @@ const semicolon = 0x3b;
 const equalsSign = 0x3d;
 const zero = 0x30;
 
+/** Those that a double holds exactly: 10^0 … 10^22. */
+const powersOfTen = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
+
 const typesByName = new Map<string, number>(
 	geometryTypes.map((name: GeometryType, index) => [name, index + 1]),
 ).set("LINEARRING", wkbType.linestring);
@@ -133,7 +136,7 @@ export function createWktReader(out: ByteBuilder): WktReader {
 			if (word === "INF" || word === "INFINITY") return negative ? -Infinity : Infinity;
 			return fail("expected a number", first);
 		}
-		let isExact = digits <= 15 && scale <= 22;
+		let isExact = digits <= 15 && scale < powersOfTen.length;
 		if (position < end && (bytes[position]! | 0x20) === 0x65) {
 			isExact = false;
 			position++;
@@ -143,7 +146,7 @@ export function createWktReader(out: ByteBuilder): WktReader {
 			if (position === firstDigit) fail("expected the digits of an exponent");
 		}
 		// Both are exact doubles, so their quotient is the nearest one.
-		if (isExact) return (negative ? -mantissa : mantissa) / 10 ** scale;
+		if (isExact) return (negative ? -mantissa : mantissa) / powersOfTen[scale]!;
 		// Longer than any double needs; the rest would only cost memory.
 		if (position - first > 4096) fail("a number of more than 4096 characters", first);
 		return Number(String.fromCharCode(...bytes.subarray(first, position)));
