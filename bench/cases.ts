@@ -213,6 +213,17 @@ export function pythonInProcess(python: string, data: Dataset, name: string): Be
 	};
 }
 
+export function adbcIngest(python: string, data: Dataset, name = "ADBC in Python"): BenchCase {
+	return {
+		name,
+		async run(folder) {
+			const database = join(folder, "adbc.duckdb");
+			const args = [pythonScript("adbc.py"), data.path, database, table];
+			return ofScript(data, database, await runChild(python, args, quietPython));
+		},
+	};
+}
+
 export function flight(python: string, data: Dataset, name = "Flight server in Python"): BenchCase {
 	return {
 		name,

@@ -1,5 +1,6 @@
 /** What is measured, by name, and which paths run beside each other. */
 import {
+	adbcIngest,
 	appendCells,
 	type BenchCase,
 	copyTable,
@@ -40,7 +41,9 @@ function allPaths(data: Dataset, python: string | null): BenchCase[] {
 		load(data),
 		httpOneRequest(data),
 		httpParts(data),
-		...(python === null ? [] : [pythonInProcess(python, data, python1), flight(python, data)]),
+		...(python === null
+			? []
+			: [pythonInProcess(python, data, python1), adbcIngest(python, data), flight(python, data)]),
 		copyTable(data, limit),
 	];
 }
