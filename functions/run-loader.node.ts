@@ -32,6 +32,8 @@ import { openStore } from "./open-store.node.ts";
 /** What the parent says at the start; secrets stay in the environment. */
 export interface LoaderConfig {
 	store: StoreConfig;
+	/** Of files under `drop/`; null: in `store`. */
+	dropStore?: StoreConfig | null;
 	fsync: boolean;
 	target: string;
 	singleTenant: string | null;
@@ -97,6 +99,9 @@ export async function runLoader(
 	await runReplayLoop(
 		{
 			store,
+			...((config.dropStore ?? null) === null
+				? {}
+				: { dropStore: await openStore(config.dropStore, config) }),
 			sink,
 			clock,
 			log,

@@ -28,6 +28,8 @@ import type { ObjectStore } from "../stage/object-store.ts";
 
 export interface Lease {
 	readonly generation: number;
+	/** Loaders before that neither ended nor let go. */
+	readonly abandoned: number;
 	/** Aborts when the lease was lost or could not be renewed in time. */
 	readonly signal: AbortSignal;
 	/** `load_in_progress` when somebody else owns the upload by now. */
@@ -124,6 +126,7 @@ function keepLease(
 
 	return {
 		generation: mine.generation,
+		abandoned: older.length,
 		signal: lost.signal,
 		assertOwned,
 		async release() {

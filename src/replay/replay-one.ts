@@ -39,6 +39,8 @@ export interface ReplayDeps extends CompareDeps {
 	/** Staged bytes, content coding still on, as checked batches. Reads until the first schema. */
 	openReader(source: StagedSource, manifest: Manifest, signal: AbortSignal): Promise<BatchReader>;
 	leaseMs?: number;
+	/** Loaders run one by one and nobody counts their deaths: leases that none let go do. */
+	deathsFromLeases?: boolean;
 	process?: LeaseOptions["process"];
 }
 
@@ -82,7 +84,10 @@ export async function beginLoad(
 		if (manifest === null || isTombstone(manifest)) return done;
 		const lease = await takeLease(deps, tenant, id);
 		const size = manifest.parts.reduce((sum, part) => sum + part.size, 0);
-		return { ...request, manifest, lease, size, startedAt: deps.clock.now() };
+		const deaths = deps.deathsFromLeases
+			? Math.max(request.deaths, lease.abandoned)
+			: request.deaths;
+		return { ...request, deaths, manifest, lease, size, startedAt: deps.clock.now() };
 	} catch (error) {
 		const { code, retryAfterSeconds, message } = asIngestError(error);
 		const busy = verdicts[code] === "later";

@@ -18,8 +18,8 @@ export interface LoadDeps extends PartStores {
 	clock: Clock;
 	log: Log;
 	queue: {
-		/** Resolves once the job is taken. */
-		send(job: ReplayJob): Promise<void>;
+		/** Resolves once the job is taken. `again`: no event of the store tells of it. */
+		send(job: ReplayJob, options?: { again?: boolean }): Promise<void>;
 		/** How full it is, where it knows. */
 		room?(): { free: number; retryAfterSeconds: number };
 	};
@@ -50,7 +50,7 @@ export async function requestReplay(
 		});
 	}
 	if (!(await deps.receipts.reopen(tenant, id))) throw inProgress(id);
-	await sendJob(deps, { tenant, upload_id: id });
+	await sendJob(deps, { tenant, upload_id: id }, { again: true });
 	return null;
 }
 
@@ -58,9 +58,10 @@ export async function requestReplay(
 export async function sendJob(
 	{ queue, log }: Pick<LoadDeps, "queue" | "log">,
 	job: ReplayJob,
+	options: { again?: boolean } = {},
 ): Promise<void> {
 	try {
-		await queue.send(job);
+		await queue.send(job, options);
 	} catch (error) {
 		log.warn("the queue did not take a job; the sweep will", {
 			tenant: job.tenant,

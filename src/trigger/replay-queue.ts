@@ -20,8 +20,11 @@ export interface Delivery {
 }
 
 export interface ReplayQueue {
-	/** Resolves once the job is taken. `busy` when the queue is full. */
-	send(job: ReplayJob): Promise<void>;
+	/**
+	 * Resolves once the job is taken. `busy` when the queue is full. `again`: not for the
+	 * first time, so that no event of the store tells of it.
+	 */
+	send(job: ReplayJob, options?: { again?: boolean }): Promise<void>;
 	/** How full it is, where it knows. */
 	room?(): { free: number; retryAfterSeconds: number };
 	/** Deliveries until the signal aborts; several consumers share them. */

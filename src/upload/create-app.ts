@@ -176,7 +176,10 @@ function refuse(
 		request_id: progress.requestId,
 		...(status === undefined ? {} : { status }),
 	};
-	return errorAnswer(error, deps.limits, context, headers);
+	const { limits, maxRequestBytes } = deps;
+	// What the platform before us lets through is no more than its own limit.
+	const maxPartBytes = Math.min(limits.maxPartBytes, maxRequestBytes ?? Number.POSITIVE_INFINITY);
+	return errorAnswer(error, { ...limits, maxPartBytes }, context, headers);
 }
 
 /** The audit line and the counts. */

@@ -144,7 +144,6 @@ export const exceptions: Readonly<Record<string, Partial<Row> & { reason: string
 		reason: "the file system's driver lists folders with it",
 	},
 	"src/stage/stores/s3-store.ts": { node: true, reason: "the AWS client runs on Node only" },
-	"src/trigger/queues/sqs-queue.ts": { node: true, reason: "the AWS client runs on Node only" },
 };
 
 /** Only `functions/`, tests and their own folder construct these. */
