@@ -99,9 +99,7 @@ export async function runLoader(
 	await runReplayLoop(
 		{
 			store,
-			...((config.dropStore ?? null) === null
-				? {}
-				: { dropStore: await openStore(config.dropStore, config) }),
+			...(config.dropStore ? { dropStore: await openStore(config.dropStore, config) } : {}),
 			sink,
 			clock,
 			log,
