@@ -83,7 +83,7 @@ function fromProjjson(crs: Record<string, unknown>): EngineCrs {
 
 /** `KEYWORD["text", 1.5, word, KEYWORD[…], …]` and nothing after it; the first argument a string. */
 function isWellFormedWkt2(text: string): boolean {
-	const token = /\s*(?:("(?:[^"\0]|"")*")|([+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(\w+)|([[\](),]))/y;
+	const token = /\s*(?:("(?:[^"\0]|"")*")|(-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(\w+)|([[\](),]))/y;
 	/** Closing brackets that are due. */
 	const open: string[] = [];
 	/** What stood before: an argument is complete after `value`, `word` and `close`. */

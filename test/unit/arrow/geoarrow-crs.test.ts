@@ -43,6 +43,7 @@ describe("a CRS", () => {
 		['PROJCRS["x",1 2]', "x"],
 		["PROJCRS[1]", "PROJCRS[1]"],
 		['PROJCRS["x",]', "x"],
+		['PROJCRS["x",+1]', "x"],
 		['PROJCRS["x",A["y")]', "x"],
 		['{"type":"GeographicCRS"', '{"type":"GeographicCRS"'],
 		[`GEOGCRS["x",${'A["y",'.repeat(40)}1${"]".repeat(41)}`, "x"],
