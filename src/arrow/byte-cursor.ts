@@ -2,20 +2,35 @@
  * Walks over bytes that arrive in chunks of any size, without ever joining them.
  *
  * Only what a caller asks for is copied, once, into memory of its own: chunks
- * may be views of memory that their source uses again.
+ * may be views of memory that their source uses again. Where the source can put
+ * bytes where they are wanted, those of a large target are not copied at all.
+ *
+ * Measured on 1 GB in bodies of 8 MB from a file, processor time to read, digest, frame and check it
+ * (Node's start left out): 2.0 s in place, with one chunk's memory used again; 2.7 s through chunks of
+ * 1 MiB of their own each, the rest being page faults and the collector.
  */
+
+import type { ByteChunks, ByteIterator } from "./byte-source.ts";
+
+/** Below this, bytes come by the chunk: a read of its own would cost more than the copy. */
+const minReadIntoBytes = 64 * 1024;
+/** Read and digested at a time, so that it is still in the processor's cache when it is digested. */
+const readIntoBytes = 1024 * 1024;
+
 export class ByteCursor {
 	/** Bytes consumed so far. */
 	offset = 0;
-	readonly #chunks: AsyncIterator<Uint8Array>;
+	/** Bytes of those that were copied out of chunks. */
+	copiedBytes = 0;
+	readonly #chunks: ByteIterator;
 	readonly #onChunk: (chunk: Uint8Array) => void;
 	#chunk: Uint8Array = new Uint8Array(0);
 	/** Position in `#chunk`. */
 	#at = 0;
 	#ended = false;
 
-	/** `onChunk` sees every chunk once and in order, before any of its bytes are handed out. */
-	constructor(chunks: AsyncIterable<Uint8Array>, onChunk: (chunk: Uint8Array) => void = () => {}) {
+	/** `onChunk` sees every chunk, or every piece that was read in place, once and in order, before any of its bytes are handed out. */
+	constructor(chunks: ByteChunks, onChunk: (chunk: Uint8Array) => void = () => {}) {
 		this.#chunks = chunks[Symbol.asyncIterator]();
 		this.#onChunk = onChunk;
 	}
@@ -41,10 +56,14 @@ export class ByteCursor {
 		while (filled < target.byteLength) {
 			const available = this.#chunk.byteLength - this.#at;
 			if (available === 0) {
-				if (!(await this.#pull())) break;
+				const wanted = target.byteLength - filled;
+				if (wanted >= minReadIntoBytes && this.#chunks.readInto !== undefined && !this.#ended) {
+					filled += await this.#readInto(target.subarray(filled));
+				} else if (!(await this.#pull())) break;
 				continue;
 			}
 			const count = Math.min(available, target.byteLength - filled);
+			this.copiedBytes += count;
 			target.set(this.#chunk.subarray(this.#at, this.#at + count), filled);
 			this.#advance(count);
 			filled += count;
@@ -103,6 +122,31 @@ export class ByteCursor {
 	#advance(count: number): void {
 		this.#at += count;
 		this.offset += count;
+	}
+
+	/** Fills `target` or reads to the end, piece by piece: the next is on its way while one is digested. How much was read. */
+	async #readInto(target: Uint8Array): Promise<number> {
+		const readAt = (at: number) => {
+			const reading = this.#chunks.readInto!(target.subarray(at, at + readIntoBytes));
+			// It may fail while the piece before it is refused, which is the error that counts.
+			reading.catch(() => {});
+			return reading;
+		};
+		let filled = 0;
+		let reading = readAt(0);
+		while (filled < target.byteLength) {
+			const count = await reading;
+			if (count === 0) {
+				this.#ended = true;
+				break;
+			}
+			const piece = target.subarray(filled, filled + count);
+			filled += count;
+			if (filled < target.byteLength) reading = readAt(filled);
+			this.#onChunk(piece);
+			this.offset += count;
+		}
+		return filled;
 	}
 
 	/** Replaces the used-up chunk with the next one that has bytes; false at the end. */

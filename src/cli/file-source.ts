@@ -1,16 +1,14 @@
 /** Files and standard input as sources of a load. */
-import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import type { ByteSource } from "../arrow/byte-source.ts";
 import { IngestError } from "../errors.ts";
-
-const chunkBytes = 1024 * 1024;
+import { fileChunks } from "./file-chunks.ts";
 
 /** A file that doesn't change while it is read. Many calls of `stream` are fine. */
 export function fileSource(path: string, size: number): ByteSource {
 	return {
 		name: path,
-		stream: (signal) => createReadStream(path, { highWaterMark: chunkBytes, signal }),
+		stream: (signal) => fileChunks(path, signal),
 		atRest: {
 			size,
 			async read(offset, length) {
