@@ -110,10 +110,12 @@ export async function runLoads(
 		database = await deps.sink.open(tenant, signal);
 		const outcomes = await insertAll(deps, database, loads, signal);
 		return await Promise.all(
-			outcomes.map((outcome, at) => finishLoad(deps, loads[at]!, outcome, signal)),
+			outcomes.map((outcome, at) => finishLoad(deps, database, loads[at]!, outcome, signal)),
 		);
 	} catch (error) {
-		return await Promise.all(loads.map((load) => finishLoad(deps, load, { error }, signal)));
+		return await Promise.all(
+			loads.map((load) => finishLoad(deps, database, load, { error }, signal)),
+		);
 	} finally {
 		await database?.close();
 	}
@@ -199,7 +201,7 @@ async function openJob(
 		},
 		receipt: (result: InsertResult, counts: StreamedCounts) =>
 			loadReceipt(manifest, result, counts, {
-				attempts: load.attempt,
+				attempts: load.attempt + load.deaths,
 				startedAt: load.startedAt,
 				endedAt: deps.clock.now(),
 			}),
@@ -209,6 +211,7 @@ async function openJob(
 /** The receipt is durable before the outcome is `done`. */
 async function finishLoad(
 	deps: ReplayDeps,
+	database: SinkDatabase | undefined,
 	load: BegunLoad,
 	outcome: InsertOutcome,
 	signal: AbortSignal,
@@ -243,12 +246,16 @@ async function finishLoad(
 			table: formatTableName(manifest.table),
 		});
 		if (again !== null) return again;
+		// It may have been committed by a loader that died before the receipt, and only fail now.
+		const committed = await database?.findLoad(id);
+		if (committed) return await finishLoad(deps, database, load, { receipt: committed }, signal);
 		const problem = problemOf(error, { instance: `/v1/loads/${id}`, load_id: id });
 		if (error.extra.explained === true) {
 			problem.detail = error.message;
 			delete problem.explained;
 		}
-		const { startedAt, attempt: attempts } = load;
+		const { startedAt } = load;
+		const attempts = load.attempt + load.deaths;
 		const endedAt = deps.clock.now();
 		await deps.receipts.write(failedReceipt(manifest, { problem, startedAt, endedAt, attempts }));
 		if (manifest.dry_run) await removeUpload(deps.store, tenant, id);

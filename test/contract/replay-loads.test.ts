@@ -223,6 +223,19 @@ describe("a load that is delivered again", () => {
 		expect(await count("events")).toBe(3);
 	});
 
+	it("after COMMIT with bytes that are damaged by then gets its receipt, and not a failure", async () => {
+		const id = await world.ingest(arrowNumbers(3));
+		world.start();
+		const receipt = await world.receipt(id);
+		await world.stop();
+		await world.store.delete(receiptKey("acme", id));
+		await corrupt(`uploads/acme/${id}/parts/00001`);
+		await world.queue.send({ tenant: "acme", upload_id: id });
+		world.start({}, { sink: world.fixture.sink() });
+		expect(await world.receipt(id)).toEqual(receipt);
+		expect(await count("events")).toBe(3);
+	});
+
 	it("to two loaders at once is one load", async () => {
 		const id = await world.ingest(arrowNumbers(3));
 		const second = new AbortController();
