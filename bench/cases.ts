@@ -129,6 +129,23 @@ export function httpParts(
 	};
 }
 
+/** The same with the objects on an S3 server beside us, which shares the machine's cores. */
+export function httpPartsOnS3(data: Dataset, name = "HTTP, parts over S3"): BenchCase {
+	return {
+		name,
+		async run(folder) {
+			const { startSeaweedfs } = await import("../test/clients/servers/seaweedfs.ts");
+			const server = await startSeaweedfs();
+			try {
+				const env = { ...server.env, DUCKDOCK_STORE: `s3://${server.bucket}/bench` };
+				return await httpParts(data, name, env).run(folder);
+			} finally {
+				await server.stop();
+			}
+		},
+	};
+}
+
 export function manyUploads(
 	clients: number,
 	uploads: number,

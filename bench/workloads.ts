@@ -7,6 +7,7 @@ import {
 	flight,
 	httpOneRequest,
 	httpParts,
+	httpPartsOnS3,
 	load,
 	manyUploads,
 	pythonInProcess,
@@ -43,7 +44,12 @@ function allPaths(data: Dataset, python: string | null): BenchCase[] {
 		httpParts(data),
 		...(python === null
 			? []
-			: [pythonInProcess(python, data, python1), adbcIngest(python, data), flight(python, data)]),
+			: [
+					pythonInProcess(python, data, python1),
+					adbcIngest(python, data),
+					flight(python, data),
+					httpPartsOnS3(data),
+				]),
 		copyTable(data, limit),
 	];
 }
