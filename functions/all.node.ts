@@ -38,6 +38,7 @@ import {
 	rawHeadersOf,
 	serverOptions,
 } from "../src/upload/node-server-options.ts";
+import { consolePages } from "./console-pages.node.ts";
 import { openStore } from "./open-store.node.ts";
 import type { LoaderConfig } from "./run-loader.node.ts";
 
@@ -129,6 +130,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 			if (!loader.isReady()) throw new Error("the loader is not ready");
 			await store.head("uploads/ready");
 		},
+		pages: consolePages,
 		stopping: stopping.signal,
 	});
 	const server = await listen(config, app.fetch);

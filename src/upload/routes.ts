@@ -11,7 +11,7 @@ import { healthz } from "./routes/healthz.ts";
 import { ingest } from "./routes/ingest.ts";
 import { listLoads } from "./routes/list-loads.ts";
 import { listTables } from "./routes/list-tables.ts";
-import { consolePage, docsPage } from "./routes/pages.ts";
+import { consolePages, docsPage } from "./routes/pages.ts";
 import { presignParts } from "./routes/presign-parts.ts";
 import { putPart } from "./routes/put-part.ts";
 import { readLoad } from "./routes/read-load.ts";
@@ -37,7 +37,7 @@ const described: readonly Route[] = [
 	healthz,
 	readyz,
 	readMetrics,
-	consolePage,
+	...consolePages,
 ];
 
 const docs = docsPage(described);

@@ -31,17 +31,29 @@ export function docsPage(described: readonly Route[]): Route {
 	});
 }
 
-export const consolePage = defineRoute({
-	method: "GET",
-	path: "/console",
-	id: "console",
-	summary: "A console in the browser",
-	right: "open",
-	query: noQuery,
-	body: null,
-	answers: { 200: { description: "A page", schema: z.string(), contentType: "text/html" } },
-	async handler(call) {
-		const page = await call.deps.pages?.("/console");
-		return page ?? notHereAnswer(call, "there is no page /console here");
-	},
-});
+/** The page, and what it is made of: its own files and those that it shares with the client. */
+export const consolePages: Route[] = (
+	[
+		["/console", "console", "A console in the browser", "text/html"],
+		["/console/src/{file}", "consoleShared", "What the console shares", "text/javascript"],
+		["/console/src/{folder}/{file}", "consoleFile", "A file of the console", "text/javascript"],
+	] as const
+).map(([path, id, summary, contentType]) =>
+	defineRoute({
+		method: "GET",
+		path,
+		id,
+		summary,
+		right: "open",
+		query: noQuery,
+		body: null,
+		answers: {
+			200: { description: "A page", schema: z.string(), contentType },
+		},
+		async handler(call) {
+			const asked = new URL(call.request.url).pathname;
+			const page = await call.deps.pages?.(asked);
+			return page ?? notHereAnswer(call, `there is no page ${asked} here`);
+		},
+	}),
+);

@@ -11,7 +11,11 @@ import { problemsOf } from "../../../src/upload/route-problems.ts";
 import { routes } from "../../../src/upload/routes.ts";
 
 /** What API.md opens to everyone. Nothing here knows a tenant. */
-const open = ["/healthz", "/readyz", "/openapi.json", "/docs", "/console"];
+const open = [
+	...["/healthz", "/readyz", "/openapi.json", "/docs", "/console"],
+	// What the page is made of.
+	...["/console/src/{file}", "/console/src/{folder}/{file}"],
+];
 const id = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 const filled = (path: string) =>
 	path.replace("{id}", id).replace("{table}", "events").replace("{n}", "1");

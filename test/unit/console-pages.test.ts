@@ -1,0 +1,39 @@
+/** What is served as the console, and that nothing else of the repository is. */
+import { describe, expect, it } from "vitest";
+import { consolePages } from "../../functions/console-pages.node.ts";
+
+describe("the console's pages", () => {
+	it("are the page, its styles and its modules without types", async () => {
+		const page = await consolePages("/console");
+		expect(page?.headers.get("content-type")).toBe("text/html; charset=utf-8");
+		expect(page?.headers.get("content-security-policy")).toContain("script-src 'self'");
+		const files = [...(await page!.text()).matchAll(/(?:src|href)="(\/console\/[^"]+)"/g)];
+		expect(files).toHaveLength(2);
+		const seen = new Set<string>();
+		const walk = async (path: string): Promise<void> => {
+			if (seen.has(path)) return;
+			seen.add(path);
+			const file = await consolePages(path);
+			expect(file, path).not.toBeNull();
+			const text = await file!.text();
+			if (!path.endsWith(".ts")) return;
+			expect(file!.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+			for (const [, name] of text.matchAll(/^(?:import|export)[^"]*"(\.[^"]+)"/gm)) {
+				await walk(new URL(name!, `http://x${path}`).pathname);
+			}
+		};
+		for (const [, path] of files) await walk(path!);
+		expect(seen.size).toBeGreaterThan(12);
+	});
+
+	it.each([
+		"/console/src/console/../../package.json",
+		"/console/src/%2e%2e/package.json",
+		"/console/src/config.ts",
+		"/console/src/upload/create-app.ts",
+		"/console/src/console/none.ts",
+		"/console/console.ts",
+	])("are not %s", async (path) => {
+		expect(await consolePages(path)).toBeNull();
+	});
+});
