@@ -13,6 +13,7 @@ import { parseArgs } from "node:util";
 import { systemClock } from "../../src/clock.ts";
 import { createFsStore } from "../../src/stage/stores/fs-store.ts";
 import { createKey } from "../../src/tenant/keys.ts";
+import { bundleChild } from "./bundle-child.ts";
 import { type Ended, loadUntilDone, type Spec } from "./client.ts";
 import { type Kill, readKills, readPoints } from "./killer.ts";
 import { verify, verifySweep } from "./verify.ts";
@@ -38,6 +39,7 @@ export async function runCrashes(options: {
 }): Promise<CrashResult> {
 	const { say = () => {} } = options;
 	const started = Date.now();
+	const loader = await bundleChild("loader.child");
 	const folder = mkdtempSync(join(tmpdir(), "duckdock-crash-"));
 	const store = await createFsStore({ folder: join(folder, "objects") });
 	const { key } = await createKey(store, systemClock, {
@@ -86,6 +88,7 @@ export async function runCrashes(options: {
 					DUCKDOCK_LOG: "warn",
 					DUCKDOCK_PART_BYTES: "262144",
 					CRASH_FOLDER: folder,
+					CRASH_LOADER_MODULE: loader,
 					CRASH_LOADER: "1",
 					CRASH_HTTP: services++ % 4 === 3 ? "0" : "1",
 				},

@@ -1,6 +1,5 @@
 /** The service with a death of its own: HTTP, staging, queue and sweep in a process that may be killed at any of its calls. */
 import process from "node:process";
-import { fileURLToPath } from "node:url";
 import { startService } from "../../functions/all.node.ts";
 import { readConfig } from "../../src/config.ts";
 import { createLog } from "../../src/log.ts";
@@ -40,7 +39,7 @@ function counted(store: ObjectStore, killer: Killer): ObjectStore {
 
 const service = await startService(config, {
 	log,
-	loaderModule: fileURLToPath(new URL("loader.child.ts", import.meta.url)),
+	loaderModule: process.env.CRASH_LOADER_MODULE!,
 	sweepEveryMs: 2_000,
 	...(mortal
 		? {
