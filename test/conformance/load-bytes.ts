@@ -11,7 +11,7 @@ import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import type { ByteSource } from "../../src/arrow/byte-source.ts";
 import { openArrow } from "../../src/arrow/open-arrow.ts";
 import { systemClock } from "../../src/clock.ts";
-import type { LoadParameters, Receipt } from "../../src/flow.ts";
+import type { LoadMode, LoadParameters, Receipt } from "../../src/flow.ts";
 import type { SinkDatabase } from "../../src/insert/batch-sink.ts";
 import { createDuckdbSink } from "../../src/insert/duckdb/duckdb-sink.ts";
 import { defaultLimits, type Limits } from "../../src/limits.ts";
@@ -62,7 +62,12 @@ export class Loader {
 	}
 
 	/** The receipt, or the error thrown. */
-	async load(sources: ByteSource[], table: string, signal: AbortSignal): Promise<Receipt> {
+	async load(
+		sources: ByteSource[],
+		table: string,
+		signal: AbortSignal,
+		mode: LoadMode = "create",
+	): Promise<Receipt> {
 		this.#closeReader();
 		this.#database ??= await this.#sink.open("acme", signal);
 		const stop = new AbortController();
@@ -70,7 +75,7 @@ export class Loader {
 		const startedAt = new Date().toISOString();
 		const job = async () => ({
 			loadId,
-			parameters: parametersOf(table),
+			parameters: parametersOf(table, mode),
 			reader: await openArrow(sources, {
 				codecs: nodeCodecs,
 				limits: this.#limits,
@@ -85,7 +90,7 @@ export class Loader {
 					status: "committed",
 					tenant: "acme",
 					table: `main.${table}`,
-					mode: "create",
+					mode,
 					parts: 1,
 					source: { kind: "http" },
 					attempts: 1,
@@ -134,10 +139,10 @@ export class Loader {
 	}
 }
 
-function parametersOf(table: string): LoadParameters {
+function parametersOf(table: string, mode: LoadMode): LoadParameters {
 	return {
 		table: { schema: "main", table },
-		mode: "create",
+		mode,
 		on_extra_columns: "error",
 		dry_run: false,
 		require_eos: false,
