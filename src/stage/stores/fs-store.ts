@@ -62,8 +62,10 @@ export async function createFsStore(options: FsStoreOptions): Promise<ObjectStor
 		return lastMicros;
 	};
 
+	/** Fine when it is gone: what was in it was deleted, or it is made again. */
 	async function syncFolder(folder: string): Promise<void> {
-		const handle = await open(folder, "r");
+		const handle = await open(folder, "r").catch(noneIfMissing);
+		if (handle === null) return;
 		try {
 			await handle.sync();
 		} finally {
