@@ -18,7 +18,8 @@ export interface FuzzOptions {
 	processes: number;
 	/** The same corpus on every machine. */
 	grammarOnly?: boolean;
-	onProgress?(done: number): void;
+	/** After every lot; `finds` so far. */
+	onProgress?(done: number, finds: Find[]): void;
 }
 
 export interface Find {
@@ -116,7 +117,7 @@ function runRange(
 			addLot(lot, report);
 			reported += lot.results.length;
 			isDone = lot.done;
-			options.onProgress?.(report.count);
+			options.onProgress?.(report.count, report.finds);
 		});
 		child.on("exit", (code, signal) => {
 			clearInterval(watch);

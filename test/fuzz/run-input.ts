@@ -204,8 +204,6 @@ function flechetteColumns(
 	return table.columns.map((column, at) => {
 		const sent = reader.sentFields[at]!;
 		// It reads storage, and what a warning names has been changed on purpose.
-		const extension = new TextDecoder().decode(sent.metadata.get("ARROW:extension:name"));
-		const isStorage = !/^(arrow\.(bool8|opaque)|geoarrow\.|ogc\.|WK[BT])/.test(extension);
 		const isLossy = lossy.some(
 			(path) =>
 				path === sent.name ||
@@ -213,8 +211,15 @@ function flechetteColumns(
 				path?.startsWith(`${sent.name}[`),
 		);
 		const isReplaced = dictionaries.length > 1 && hasDictionary(sent);
-		return isStorage && !isLossy && !isReplaced ? column : null;
+		return !hasMeaning(sent) && !isLossy && !isReplaced ? column : null;
 	});
+}
+
+/** An extension at any depth that makes another type of its storage. */
+function hasMeaning(field: Field): boolean {
+	const extension = new TextDecoder().decode(field.metadata.get("ARROW:extension:name"));
+	const isMeant = /^(arrow\.(bool8|opaque)|geoarrow\.|ogc\.|WK[BT])/.test(extension);
+	return isMeant || field.children.some(hasMeaning);
 }
 
 function hasDictionary(field: Field): boolean {

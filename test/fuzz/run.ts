@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { readCorpus } from "./corpus.ts";
-import { describeReport, fuzz } from "./fuzz.ts";
+import { describeReport, type Find, fuzz } from "./fuzz.ts";
 import { makeInput } from "./make-input.ts";
 
 const { values, positionals } = parseArgs({
@@ -27,12 +27,14 @@ if (values.show !== undefined) {
 	writeFileSync(file, input.bytes);
 	console.log(`${file}: ${input.bytes.length} bytes, ${input.origin}, chunks ${input.chunks}`);
 } else {
+	let told = 0;
 	const options = {
 		count: Number(values.count),
 		seed,
 		processes: Number(values.processes),
-		onProgress: (done: number) => {
+		onProgress: (done: number, finds: Find[]) => {
 			if (done % 5_000 < 100) console.error(`${new Date().toISOString()} ${done} inputs`);
+			for (; told < finds.length; told++) console.error(finds[told]);
 		},
 	};
 	const begun = Date.now();
