@@ -76,7 +76,7 @@ async function demo(): Promise<void> {
 /** In a process of its own: no other program can open a database while one holds it. */
 async function printQuery(database: string): Promise<void> {
 	const { DuckDBInstance } = await import("@duckdb/node-api");
-	for (const deadline = Date.now() + 10_000; ; ) {
+	for (const deadline = Date.now() + 20_000; ; ) {
 		try {
 			const instance = await DuckDBInstance.create(database, { access_mode: "READ_ONLY" });
 			const connection = await instance.connect();

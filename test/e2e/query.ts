@@ -3,7 +3,7 @@ import process from "node:process";
 import { DuckDBInstance } from "@duckdb/node-api";
 
 const [path, sql] = process.argv.slice(2);
-const instance = await openWhenFree(path!, 10_000);
+const instance = await openWhenFree(path!, 30_000);
 const connection = await instance.connect();
 const result = await connection.runAndReadAll(sql!);
 console.log(JSON.stringify(result.getRowsJson()));
