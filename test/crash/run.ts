@@ -20,7 +20,9 @@ import { verify, verifySweep } from "./verify.ts";
 
 export interface CrashResult {
 	kills: Kill[];
-	points: number;
+	/** That any process came by. */
+	points: string[];
+	services: number;
 	loads: number;
 	rows: number;
 	requests: number;
@@ -153,7 +155,8 @@ export async function runCrashes(options: {
 	const total = (of: (one: Ended) => number) => ended.reduce((sum, one) => sum + of(one), 0);
 	return {
 		kills: readKills(folder),
-		points: readPoints(folder).size,
+		points: [...readPoints(folder)],
+		services: 1,
 		loads: ended.filter(({ receipt }) => receipt !== null).length,
 		rows: total(({ receipt }) => receipt?.rows_inserted ?? 0),
 		requests: total(({ requests }) => requests),
@@ -163,20 +166,41 @@ export async function runCrashes(options: {
 	};
 }
 
+function together(results: CrashResult[]): CrashResult {
+	const sum = (of: (result: CrashResult) => number) =>
+		results.reduce((total, result) => total + of(result), 0);
+	return {
+		services: results.length,
+		kills: results.flatMap(({ kills }) => kills),
+		points: [...new Set(results.flatMap(({ points }) => points))],
+		loads: sum(({ loads }) => loads),
+		rows: sum(({ rows }) => rows),
+		requests: sum(({ requests }) => requests),
+		rounds: sum(({ rounds }) => rounds),
+		seconds: Math.max(...results.map(({ seconds }) => seconds)),
+		faults: results.flatMap(({ faults }) => faults),
+	};
+}
+
 export function report(result: CrashResult): string {
 	const histogram = new Map<string, number>();
 	for (const { process: name, point } of result.kills) {
 		const key = `| ${name} | ${point} |`;
 		histogram.set(key, (histogram.get(key) ?? 0) + 1);
 	}
+	const reached = new Set(
+		result.kills
+			.map((kill) => `${kill.process}: ${kill.point}`)
+			.filter((point) => result.points.includes(point)),
+	).size;
 	const lines = [...histogram].sort((a, b) => a[0].localeCompare(b[0]));
 	return [
 		"# Killed at every point",
 		"",
 		`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus().length} cores of ${cpus()[0]?.model ?? "unknown"}.`,
 		"",
-		`${result.kills.length} SIGKILLs, each while at least one load was open, at ${histogram.size} of ${result.points} points;`,
-		`${result.loads} loads of ${result.rows} rows by ${clients} callers in ${result.requests} requests;`,
+		`${result.kills.length} SIGKILLs, each while at least one load was open, at ${reached} of ${result.points.length} points and at random moments;`,
+		`${result.loads} loads of ${result.rows} rows by ${clients * result.services} callers of ${result.services} services in ${result.requests} requests;`,
 		`${result.rounds} rounds, after each of which a fresh process opened the database;`,
 		`${Math.round(result.seconds)} s. Promises broken: ${result.faults.length}.`,
 		"",
@@ -197,14 +221,22 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
 		options: {
 			kills: { type: "string", default: "100" },
 			loads: { type: "string", default: "120" },
+			/** Services side by side, each with a store and a database of its own. */
+			services: { type: "string", default: "1" },
 			record: { type: "boolean", default: false },
 		},
 	});
-	const result = await runCrashes({
-		kills: Number(values.kills),
-		loadsPerRound: Number(values.loads),
-		say: (line) => process.stderr.write(`${line}\n`),
-	});
+	const services = Number(values.services);
+	const results = await Promise.all(
+		Array.from({ length: services }, (_, at) =>
+			runCrashes({
+				kills: Math.ceil(Number(values.kills) / services),
+				loadsPerRound: Number(values.loads),
+				say: (line) => process.stderr.write(`service ${at + 1}, ${line}\n`),
+			}),
+		),
+	);
+	const result = together(results);
 	process.stdout.write(report(result));
 	for (const fault of result.faults.slice(0, 50)) process.stdout.write(`FAULT ${fault}\n`);
 	if (values.record && result.faults.length === 0) {
