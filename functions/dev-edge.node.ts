@@ -33,7 +33,7 @@ const server = createTestHarness({
 	workers: [
 		{ configPath: "wrangler.toml", vars: edgeVariables() },
 		{
-			configPath: "wrangler.trigger.toml",
+			configPath: "infra/wrangler.trigger.toml",
 			vars: { LOADER_URL: `http://127.0.0.1:${loaderPort}` },
 			secrets: { LOADER_SECRET: secret },
 		},

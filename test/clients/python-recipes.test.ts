@@ -1,4 +1,4 @@
-/** docs/python.md: every recipe as it stands, with libraries of today and of two years ago. */
+/** src/client/python-recipes.md: every recipe as it stands, with libraries of today and of two years ago. */
 import { copyFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -6,7 +6,7 @@ import { superstore, superstorePath } from "../e2e/superstore.ts";
 import { createWorld, root, runProcess, type World, writeFile } from "../e2e/world.ts";
 import { pythonWith } from "./python-venv.ts";
 
-const page = readFileSync(join(root, "docs/python.md"), "utf8");
+const page = readFileSync(join(root, "src/client/python-recipes.md"), "utf8");
 const recipes = new Map(
 	[...page.matchAll(/<!-- recipe: (\w+) -->\n```python\n([\s\S]*?)```/g)].map(([, name, code]) => [
 		name!,
@@ -79,7 +79,7 @@ const expected: Record<string, { rows: number; sql: string; values: unknown[][] 
 	},
 };
 
-it("docs/python.md has a recipe for each expectation and none without", () => {
+it("src/client/python-recipes.md has a recipe for each expectation and none without", () => {
 	expect([...recipes.keys()].sort()).toEqual(Object.keys(expected).sort());
 });
 

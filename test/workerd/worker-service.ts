@@ -82,7 +82,7 @@ export async function startWorkerService(
 				},
 			},
 			{
-				configPath: "wrangler.trigger.toml",
+				configPath: "infra/wrangler.trigger.toml",
 				vars: { LOADER_URL: `http://127.0.0.1:${port}` },
 				secrets: { LOADER_SECRET: loaderSecret },
 			},
