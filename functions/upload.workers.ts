@@ -10,7 +10,9 @@ import { createStoreReceiptBook } from "../src/receipt/store-receipt-book.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
 import type { StreamingSha256 } from "../src/stage/stage-upload.ts";
 import { createR2Store, type R2Bucket } from "../src/stage/stores/r2-store.ts";
+import { createBindingRate, type RateLimitBinding } from "../src/tenant/binding-rate.ts";
 import { createKeyStore } from "../src/tenant/key-store.ts";
+import { limitsOfTenants } from "../src/tenant/limits-of-tenants.ts";
 import {
 	createCloudflareQueue,
 	type QueueBinding,
@@ -23,6 +25,8 @@ interface Env {
 	/** Where keys lie in a bucket of their own. */
 	KEYS?: R2Bucket;
 	LOADS: QueueBinding;
+	/** Requests of a key, counted for all isolates of a location; `[[ratelimits]]` with a period of 60. */
+	RATE?: RateLimitBinding;
 	/** Static pages: `/docs`, `/console`. */
 	ASSETS?: { fetch(request: Request): Promise<Response> };
 	[name: string]: unknown;
@@ -95,6 +99,8 @@ function createAppOf(env: Env): App {
 		canWait: false,
 		defaultWaitMs,
 		maxRequestBytes: config.maxRequestBytes ?? defaultMaxRequestBytes,
+		...limitsOfTenants(config, store, clock),
+		...(env.RATE ? { rate: createBindingRate(env.RATE, 60) } : {}),
 		metrics: null,
 		corsOrigins: config.corsOrigins,
 		...(assets ? { pages: (path) => assets.fetch(new Request(`https://assets${path}.html`)) } : {}),

@@ -8,9 +8,10 @@ import type { Clock } from "../clock.ts";
 
 export interface RateState {
 	allowed: boolean;
-	limit: number;
-	/** Requests left in this window. */
-	remaining: number;
+	/** Null: who counts doesn't tell. */
+	limit: number | null;
+	/** Requests left in this window; null likewise. */
+	remaining: number | null;
 	/** Seconds until the window ends, at least 1. */
 	resetSeconds: number;
 }
@@ -51,6 +52,7 @@ export function createRequestRate(options: { perMinute: number; clock: Clock }):
 
 /** https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ */
 export function rateLimitHeaders(state: RateState): Record<string, string> {
+	if (state.limit === null || state.remaining === null) return {};
 	return {
 		"RateLimit-Policy": `"requests";q=${state.limit};w=${windowMs / 1000}`,
 		RateLimit: `"requests";r=${state.remaining};t=${state.resetSeconds}`,

@@ -115,7 +115,8 @@ async function takeRequest(
 	const state = await deps.rate.take(principal.keyId);
 	progress.headers = rateLimitHeaders(state);
 	if (state.allowed) return;
-	throw new IngestError("rate_limited", `a key has ${state.limit} requests a minute here`, {
+	const limit = state.limit === null ? "so many" : String(state.limit);
+	throw new IngestError("rate_limited", `a key has ${limit} requests a minute here, all are used`, {
 		retryAfterSeconds: state.resetSeconds,
 	});
 }

@@ -224,7 +224,12 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 			const open = ["/healthz", "/readyz", "/openapi.json", "/docs", "/console"];
 			for (const [path, operations] of Object.entries(json.paths as Record<string, object>)) {
 				for (const method of Object.keys(operations)) {
-					if (open.includes(path) || (path === "/metrics" && service.openMetrics)) continue;
+					if (
+						open.includes(path) ||
+						path.startsWith("/console/") ||
+						(path === "/metrics" && service.openMetrics)
+					)
+						continue;
 					const filled = path.replace("{id}", "01ARZ3NDEKTSV4RRFFQ69G5FAV").replace(/\{\w+\}/, "1");
 					const answer = await ask(filled, { method: method.toUpperCase(), key: null });
 					expect([path, answer.status, answer.json.code]).toEqual([path, 401, "unauthenticated"]);

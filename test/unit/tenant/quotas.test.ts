@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Clock } from "../../../src/clock.ts";
 import { createMemoryStore } from "../../../src/stage/stores/memory-store.ts";
+import { createBindingRate } from "../../../src/tenant/binding-rate.ts";
 import { createQuotas, type QuotaLimits } from "../../../src/tenant/quotas.ts";
 import { createRequestRate, rateLimitHeaders } from "../../../src/tenant/request-rate.ts";
 import { dayOf, type Usage, writeUsage } from "../../../src/tenant/usage.ts";
@@ -140,4 +141,22 @@ test("a minute's requests are counted by key, and the headers tell what is left"
 	expect(await rate.take("b")).toMatchObject({ allowed: true });
 	now = 60_000;
 	expect(await rate.take("a")).toMatchObject({ allowed: true, remaining: 1 });
+});
+
+test("a counter that tells no number refuses and sends no header", async () => {
+	const keys: string[] = [];
+	const rate = createBindingRate(
+		{
+			limit: async ({ key }) => {
+				keys.push(key);
+				return { success: keys.length < 2 };
+			},
+		},
+		60,
+	);
+	expect(await rate.take("a")).toMatchObject({ allowed: true });
+	const over = await rate.take("a");
+	expect(over).toMatchObject({ allowed: false, resetSeconds: 60 });
+	expect(rateLimitHeaders(over)).toEqual({});
+	expect(keys).toEqual(["a", "a"]);
 });
