@@ -25,6 +25,7 @@ const words = [
 	"src/table-name.ts",
 	"src/target-template.ts",
 	"src/units.ts",
+	"src/config-values.ts",
 ];
 
 export const importTable: Readonly<Record<string, Row>> = {
