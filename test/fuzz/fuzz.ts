@@ -7,7 +7,7 @@
  */
 
 import { type ChildProcess, fork } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FuzzLot } from "./fuzz.child.ts";
@@ -41,6 +41,7 @@ export interface FuzzReport {
 
 /** A machine under load takes its time; a loop takes for ever. */
 const hangMs = 30_000;
+const startMs = 300_000;
 const maxResidentBytes = 2 * 1024 ** 3;
 const watchEveryMs = 200;
 /** Processes are exchanged after so many inputs. */
@@ -84,6 +85,7 @@ function runRange(
 	report: FuzzReport,
 ): Promise<number> {
 	return new Promise((resolve) => {
+		writeFileSync(progressFile, "");
 		const child = fork(
 			new URL("fuzz.child.ts", import.meta.url).pathname,
 			[
@@ -103,12 +105,14 @@ function runRange(
 		let reported = from;
 		let isDone = false;
 		let reason = "";
-		const current = () => Math.max(reported, readNumber(progressFile, reported));
+		const current = () => Math.max(reported, readNumber(progressFile) ?? reported);
 		let last = { index: -1, since: Date.now() };
 		const watch = setInterval(() => {
-			const index = current();
+			const index = readNumber(progressFile) ?? -1;
 			if (index !== last.index) last = { index, since: Date.now() };
-			if (Date.now() - last.since > hangMs) reason = `hangs: over ${hangMs / 1000} s`;
+			// Until it is at its first input it makes the corpus.
+			const limitMs = index < 0 ? startMs : hangMs;
+			if (Date.now() - last.since > limitMs) reason = `hangs: over ${limitMs / 1000} s`;
 			if (residentBytes(child) > maxResidentBytes)
 				reason = `memory: over ${maxResidentBytes} bytes`;
 			if (reason !== "") child.kill("SIGKILL");
@@ -149,13 +153,10 @@ function addLot(lot: FuzzLot, report: FuzzReport): void {
 	}
 }
 
-function readNumber(path: string, otherwise: number): number {
-	try {
-		const number = Number.parseInt(readFileSync(path, "utf8"), 10);
-		return Number.isNaN(number) ? otherwise : number;
-	} catch {
-		return otherwise;
-	}
+/** Null: nothing was written yet. */
+function readNumber(path: string): number | null {
+	const number = Number.parseInt(readFileSync(path, "utf8"), 10);
+	return Number.isNaN(number) ? null : number;
 }
 
 /** Linux only; elsewhere the time limit alone holds. */
