@@ -8,11 +8,13 @@
  * is another one by now, its load is `superseded`.
  */
 
-import type { ByteSource } from "../arrow/byte-source.ts";
+import type { ByteIterator, ByteSource } from "../arrow/byte-source.ts";
 import type { Sha256 } from "../arrow/codecs.ts";
 import { IngestError } from "../errors.ts";
 import type { Manifest, ManifestPart } from "../flow.ts";
+import type { StoredObject } from "../stage/object-store.ts";
 import { type PartStores, partsStore } from "../stage/parts-store.ts";
+import { mismatch, type PartReader, readPart } from "./part-reader.ts";
 
 export interface StagedSource extends ByteSource {
 	/** Reads and checks what no reader has read to its end. Before COMMIT. */
@@ -40,7 +42,7 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 			ifMatch: part.etag,
 			...(range === undefined ? {} : { range }),
 		});
-		if (object !== null) return object.body;
+		if (object !== null) return object;
 		if (manifest.source.kind === "drop") {
 			throw new IngestError(
 				"superseded",
@@ -53,46 +55,77 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 		throw mismatch(part, `its ETag is no longer ${part.etag}`);
 	}
 
-	async function* readPart(part: ManifestPart, body: ReadableStream<Uint8Array>) {
-		const hash = part.sha256 === null ? null : createSha256();
-		let received = 0;
-		for await (const chunk of ahead(body)) {
-			received += chunk.length;
-			if (received > part.size) throw mismatch(part, `it has ${received} bytes or more`);
-			hash?.update(chunk);
-			yield chunk;
+	/** The parts in their order, the next one asked for while one is read. */
+	function readAll(signal: AbortSignal): ByteIterator {
+		let at = 0;
+		let reading: { part: ManifestPart; bytes: PartReader } | null = null;
+		let coming: Promise<StoredObject> | null = null;
+		const ask = (part: ManifestPart | undefined) => {
+			const asked = part === undefined ? null : open(part);
+			asked?.catch(() => {});
+			return asked;
+		};
+		async function release(): Promise<void> {
+			const { bytes } = reading ?? {};
+			coming?.then(
+				({ body }) => body.cancel().catch(() => {}),
+				() => {},
+			);
+			at = parts.length;
+			reading = null;
+			coming = null;
+			await bytes?.close();
 		}
-		if (received !== part.size) throw mismatch(part, `it has ${received} bytes`);
-		const sha256 = hash?.digestHex() ?? null;
-		if (sha256 !== part.sha256) throw mismatch(part, `its SHA-256 is ${sha256}`);
-		verified.add(part.n);
+		/** `work` on the part that is read, or on the next one that has bytes; null: `none` of them has. */
+		async function read<T>(work: (bytes: PartReader) => Promise<T>, none: (got: T) => boolean) {
+			try {
+				for (;;) {
+					signal.throwIfAborted();
+					if (reading === null) {
+						const part = parts[at];
+						if (part === undefined) return null;
+						const object = await (coming ?? open(part));
+						at++;
+						reading = { part, bytes: readPart(part, object, createSha256) };
+						coming = ask(parts[at]);
+					}
+					const got = await work(reading.bytes);
+					if (!none(got)) return got;
+					verified.add(reading.part.n);
+					reading = null;
+				}
+			} catch (error) {
+				await release();
+				throw error;
+			}
+		}
+		return {
+			async next() {
+				const next = await read(
+					(bytes) => bytes.next(),
+					({ done }) => done === true,
+				);
+				return next ?? { done: true, value: undefined };
+			},
+			async readInto(target) {
+				const count = await read(
+					(bytes) => bytes.readInto(target),
+					(got) => got === 0,
+				);
+				return count ?? 0;
+			},
+			async return() {
+				await release();
+				return { done: true, value: undefined };
+			},
+		};
 	}
 
 	return {
 		// Not its id: the same bytes have the same warnings, however they came.
 		name: "the upload",
 
-		async *stream(signal) {
-			let next = parts.length > 0 ? open(parts[0]!) : null;
-			try {
-				for (const [at, part] of parts.entries()) {
-					signal.throwIfAborted();
-					const body = await next!;
-					const following = parts[at + 1];
-					next = following === undefined ? null : open(following);
-					next?.catch(() => {});
-					for await (const chunk of readPart(part, body)) {
-						signal.throwIfAborted();
-						yield chunk;
-					}
-				}
-			} finally {
-				next?.then(
-					(body) => body.cancel().catch(() => {}),
-					() => {},
-				);
-			}
-		},
+		stream: (signal) => ({ [Symbol.asyncIterator]: () => readAll(signal) }),
 
 		atRest: {
 			size,
@@ -104,7 +137,7 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 					if (filled === length || from >= part.size) continue;
 					signal.throwIfAborted();
 					const want = Math.min(part.size - from, length - filled);
-					const body = await open(part, { offset: from, length: want });
+					const { body } = await open(part, { offset: from, length: want });
 					const end = filled + want;
 					for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
 						if (filled + chunk.length > end) throw mismatch(part, "a range of it is longer");
@@ -124,36 +157,14 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 		async verifyRest(signal) {
 			for (const part of parts) {
 				if (verified.has(part.n) || part.sha256 === null) continue;
-				for await (const _ of readPart(part, await open(part))) signal.throwIfAborted();
+				const bytes = readPart(part, await open(part), createSha256);
+				try {
+					while (!(await bytes.next()).done) signal.throwIfAborted();
+				} finally {
+					await bytes.close();
+				}
+				verified.add(part.n);
 			}
 		},
 	};
 }
-
-/** The next chunk is on its way while this one is worked on. */
-async function* ahead(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-	const reader = body.getReader();
-	let next = reader.read();
-	let ended = false;
-	try {
-		for (;;) {
-			const { value, done } = await next;
-			if (done) {
-				ended = true;
-				return;
-			}
-			next = reader.read();
-			next.catch(() => {});
-			yield value;
-		}
-	} finally {
-		if (!ended) await reader.cancel().catch(() => {});
-	}
-}
-
-const mismatch = (part: ManifestPart, what: string) =>
-	new IngestError(
-		"digest_mismatch",
-		`part ${part.n} is not the one that the manifest names, of ${part.size} bytes with SHA-256 ${part.sha256 ?? "unknown"}: ${what}`,
-		{ extra: { part: part.n } },
-	);

@@ -45,6 +45,12 @@ export interface StoredObject {
 	info: ObjectInfo;
 	/** Single use. Cancel it if it isn't read to its end. */
 	body: ReadableStream<Uint8Array>;
+	/**
+	 * In place of reading `body`, where the store can put bytes where they are wanted: one or more of
+	 * those that come next, at the beginning of `target`. How many; 0 at the end. `body` is cancelled
+	 * all the same if this doesn't come to its end.
+	 */
+	readInto?(target: Uint8Array): Promise<number>;
 }
 
 export interface ObjectStore {

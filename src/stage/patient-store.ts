@@ -64,7 +64,15 @@ export function patientStore(
 		},
 		async get(key, options) {
 			const object = await inTime(`the get of ${key}`, store.get(key, options));
-			return object === null ? null : { ...object, body: patientBody(key, object.body) };
+			if (object === null) return null;
+			const { readInto } = object;
+			return {
+				...object,
+				body: patientBody(key, object.body),
+				...(readInto === undefined
+					? {}
+					: { readInto: (target) => inTime(`the bytes of ${key}`, readInto(target)) }),
+			};
 		},
 		head: (key) => inTime(`the head of ${key}`, store.head(key)),
 		delete: (key) => inTime(`the delete of ${key}`, store.delete(key)),

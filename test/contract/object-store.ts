@@ -106,6 +106,34 @@ export function describeObjectStore(name: string, under: StoreUnderTest): void {
 			expect(await store.head("r/one")).toMatchObject({ size: info!.size, etag: info!.etag });
 		});
 
+		law(
+			"where bytes can be put where they are wanted, they are those of the body",
+			async (store) => {
+				const bytes = new Uint8Array(300_001).map((_, at) => (at * 37) & 255);
+				await store.put("p/one", bytes);
+				for (const range of [{ offset: 0 }, { offset: 7, length: 100_000 }, { offset: 300_001 }]) {
+					const object = (await store.get("p/one", { range }))!;
+					if (object.readInto === undefined) {
+						await object.body.cancel();
+						continue;
+					}
+					const expected = bytes.subarray(range.offset, range.offset + (range.length ?? 300_001));
+					const target = new Uint8Array(400_000);
+					let filled = 0;
+					for (;;) {
+						const count = await object.readInto(target.subarray(filled, filled + 65_537));
+						if (count === 0) break;
+						filled += count;
+					}
+					same(target.subarray(0, filled), expected);
+					expect(await object.readInto(new Uint8Array(1))).toBe(0);
+				}
+				const unread = (await store.get("p/one"))!;
+				await unread.readInto?.(new Uint8Array(10));
+				await unread.body.cancel();
+			},
+		);
+
 		law("an object of zero bytes is an object", async (store) => {
 			await store.put("z/bytes", new Uint8Array(0));
 			await store.put("z/stream", streamOf());

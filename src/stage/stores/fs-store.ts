@@ -29,7 +29,7 @@ import {
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { IngestError } from "../../errors.ts";
-import type { ObjectInfo, ObjectStore, PutOptions } from "../object-store.ts";
+import type { ObjectInfo, ObjectStore, PutOptions, StoredObject } from "../object-store.ts";
 import { listFolder } from "./fs-list.ts";
 import { pathOfKey } from "./fs-paths.ts";
 
@@ -164,7 +164,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<ObjectStor
 					}
 					const start = Math.min(get.range?.offset ?? 0, info.size);
 					const end = Math.min(start + (get.range?.length ?? info.size), info.size);
-					return { info, body: streamFile(key, handle, start, end) };
+					return { info, ...readFile(key, handle, start, end) };
 				} catch (error) {
 					await handle.close();
 					throw error;
@@ -250,39 +250,56 @@ async function writeAll(handle: FileHandle, chunks: Uint8Array[]): Promise<void>
 }
 
 /** Closes the handle at its end, when cancelled and on errors. */
-function streamFile(
+function readFile(
 	key: string,
 	handle: FileHandle,
 	start: number,
 	end: number,
-): ReadableStream<Uint8Array> {
+): Pick<StoredObject, "body" | "readInto"> {
 	let at = start;
-	return new ReadableStream<Uint8Array>(
+	let open = true;
+	const close = async () => {
+		if (open) {
+			open = false;
+			await handle.close();
+		}
+	};
+	const readInto = async (target: Uint8Array): Promise<number> => {
+		try {
+			const wanted = Math.min(target.length, end - at);
+			if (wanted === 0) {
+				await close();
+				return 0;
+			}
+			const { bytesRead } = await handle.read(target, 0, wanted, at);
+			if (bytesRead === 0) {
+				throw new IngestError("store_unavailable", `${key} was cut while it was read`);
+			}
+			at += bytesRead;
+			return bytesRead;
+		} catch (error) {
+			await close().catch(() => {});
+			throw toStoreError(key, error);
+		}
+	};
+	const body = new ReadableStream<Uint8Array>(
 		{
 			async pull(controller) {
-				try {
-					if (at < end) {
-						const chunk = new Uint8Array(Math.min(readChunkBytes, end - at));
-						const { bytesRead } = await handle.read(chunk, 0, chunk.length, at);
-						if (bytesRead === 0) {
-							throw new IngestError("store_unavailable", `${key} was cut while it was read`);
-						}
-						at += bytesRead;
-						controller.enqueue(bytesRead === chunk.length ? chunk : chunk.subarray(0, bytesRead));
-					}
-					if (at >= end) {
-						await handle.close();
-						controller.close();
-					}
-				} catch (error) {
-					await handle.close().catch(() => {});
-					controller.error(toStoreError(key, error));
+				if (at < end) {
+					const chunk = new Uint8Array(Math.min(readChunkBytes, end - at));
+					const count = await readInto(chunk);
+					controller.enqueue(count === chunk.length ? chunk : chunk.subarray(0, count));
+				}
+				if (at >= end) {
+					await close();
+					controller.close();
 				}
 			},
-			cancel: () => handle.close(),
+			cancel: close,
 		},
 		{ highWaterMark: 0 },
 	);
+	return { body, readInto };
 }
 
 async function takeLock(lock: string): Promise<void> {

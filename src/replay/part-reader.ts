@@ -1,0 +1,116 @@
+/**
+ * The bytes of one staged part, once, in order: in chunks or put where they are wanted. At their
+ * end, size and SHA-256 are held against the manifest; what differs is `digest_mismatch`, thrown
+ * by the read that would have said that nothing is left.
+ */
+
+import type { ByteIterator } from "../arrow/byte-source.ts";
+import type { Sha256 } from "../arrow/codecs.ts";
+import { ReadChunks } from "../arrow/read-chunks.ts";
+import { IngestError } from "../errors.ts";
+import type { ManifestPart } from "../flow.ts";
+import type { StoredObject } from "../stage/object-store.ts";
+
+export interface PartReader extends ByteIterator {
+	readInto(target: Uint8Array): Promise<number>;
+	/** Lets the object go, read to its end or not. */
+	close(): Promise<void>;
+}
+
+export function readPart(
+	part: ManifestPart,
+	object: StoredObject,
+	createSha256: () => Sha256,
+): PartReader {
+	const hash = part.sha256 === null ? null : createSha256();
+	const chunks = object.readInto === undefined ? streamed(object.body) : inPlace(object);
+	let received = 0;
+
+	function arrived(bytes: Uint8Array): void {
+		received += bytes.length;
+		if (received > part.size) throw mismatch(part, `it has ${received} bytes or more`);
+		hash?.update(bytes);
+	}
+	let checked = false;
+	function ended(): void {
+		if (checked) return;
+		checked = true;
+		if (received !== part.size) throw mismatch(part, `it has ${received} bytes`);
+		const sha256 = hash?.digestHex() ?? null;
+		if (sha256 !== part.sha256) throw mismatch(part, `its SHA-256 is ${sha256}`);
+	}
+
+	return {
+		async next() {
+			const next = await chunks.next();
+			if (next.done) ended();
+			else arrived(next.value);
+			return next;
+		},
+		async readInto(target) {
+			const count = await chunks.readInto(target);
+			if (count === 0) ended();
+			else arrived(target.subarray(0, count));
+			return count;
+		},
+		close: async () => void (await chunks.return()),
+	};
+}
+
+export const mismatch = (part: ManifestPart, what: string) =>
+	new IngestError(
+		"digest_mismatch",
+		`part ${part.n} is not the one that the manifest names, of ${part.size} bytes with SHA-256 ${part.sha256 ?? "unknown"}: ${what}`,
+		{ extra: { part: part.n } },
+	);
+
+const inPlace = ({ readInto, body }: StoredObject) =>
+	new ReadChunks(
+		(target) => readInto!(target),
+		() => body.cancel().catch(() => {}),
+	);
+
+/** The next chunk is on its way while this one is worked on. */
+function streamed(body: ReadableStream<Uint8Array>) {
+	const reader = body.getReader();
+	let coming: ReturnType<typeof reader.read> | null = null;
+	let rest: Uint8Array | null = null;
+	let ended = false;
+	const next = async (): Promise<Uint8Array | null> => {
+		if (rest !== null) {
+			const chunk = rest;
+			rest = null;
+			return chunk;
+		}
+		while (!ended) {
+			const { value, done } = await (coming ?? reader.read());
+			coming = null;
+			if (done) {
+				ended = true;
+				break;
+			}
+			coming = reader.read();
+			coming.catch(() => {});
+			if (value.length > 0) return value;
+		}
+		return null;
+	};
+	return {
+		async next(): Promise<IteratorResult<Uint8Array>> {
+			const value = await next();
+			return value === null ? { done: true, value: undefined } : { done: false, value };
+		},
+		async readInto(target: Uint8Array): Promise<number> {
+			const chunk = await next();
+			if (chunk === null) return 0;
+			const count = Math.min(chunk.length, target.length);
+			target.set(chunk.subarray(0, count));
+			if (count < chunk.length) rest = chunk.subarray(count);
+			return count;
+		},
+		async return(): Promise<void> {
+			if (!ended) await reader.cancel().catch(() => {});
+			ended = true;
+		},
+	};
+}
