@@ -108,7 +108,7 @@ export async function handler(event: LambdaEvent, context: LambdaContext): Promi
 	const failures = new Map<string, { record: SqsRecord; againMs: number }>();
 	/** By name: a load that several messages ask for runs once. */
 	const jobs = new Map<string, BatchJob & { records: SqsRecord[] }>();
-	for (const record of event.Records ?? []) {
+	const take = async (record: SqsRecord) => {
 		const attempt = Number(record.attributes?.ApproximateReceiveCount ?? 1);
 		try {
 			for (const job of await takeNotices(drops, places, record.body)) {
@@ -126,7 +126,8 @@ export async function handler(event: LambdaEvent, context: LambdaContext): Promi
 			});
 			failures.set(record.messageId, { record, againMs: 1_000 * 2 ** Math.min(attempt, 8) });
 		}
-	}
+	};
+	await Promise.all((event.Records ?? []).map(take));
 	const batch = [...jobs.values()];
 	const queue = createBatchQueue(batch, { clock, stop });
 	await runReplayLoop(loader, queue, stop, { cut });

@@ -178,15 +178,21 @@ export interface UrlAnswer {
 }
 
 /** As SQS's event source hands messages over. */
-export function sqsEvent(...messages: { id: string; body: unknown; receives?: number }[]): unknown {
+export function sqsEvent(
+	...messages: { id: string; body: unknown; receives?: number; handle?: string }[]
+): unknown {
 	return {
-		Records: messages.map(({ id, body, receives = 1 }) => ({
+		Records: messages.map(({ id, body, receives = 1, handle = `handle-${id}` }) => ({
 			messageId: id,
-			receiptHandle: `handle-${id}`,
+			receiptHandle: handle,
 			body: typeof body === "string" ? body : JSON.stringify(body),
 			attributes: { ApproximateReceiveCount: String(receives) },
 			eventSource: "aws:sqs",
 			eventSourceARN: "arn:aws:sqs:eu-central-1:123456789012:loads",
 		})),
 	};
+}
+
+export interface BatchAnswer {
+	batchItemFailures: { itemIdentifier: string }[];
 }
