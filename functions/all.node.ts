@@ -104,6 +104,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 
 	const app = createApp({
 		store,
+		...(config.dropStore === null ? {} : { dropStore: await openStore(config.dropStore, config) }),
 		clock,
 		log,
 		limits: config.limits,
@@ -196,6 +197,7 @@ export function forkLoader(
 	const { memoryLimit, threads } = config.engine;
 	const loaderConfig: LoaderConfig = {
 		store: config.store,
+		dropStore: config.dropStore,
 		fsync: config.fsync,
 		target: config.target.template,
 		singleTenant: config.singleTenant,

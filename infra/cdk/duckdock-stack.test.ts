@@ -1,0 +1,131 @@
+/** What the templates say of the things that must not be otherwise. */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { App } from "aws-cdk-lib";
+import { Match, Template } from "aws-cdk-lib/assertions";
+import { beforeAll, describe, expect, it } from "vitest";
+import { DuckdockStack } from "./duckdock-stack.ts";
+
+let template: Template;
+beforeAll(() => {
+	const folder = mkdtempSync(join(tmpdir(), "duckdock-cdk-"));
+	writeFileSync(join(folder, "index.mjs"), "");
+	const app = new App({ outdir: `${folder}.out`, analyticsReporting: false });
+	const stack = new DuckdockStack(app, "Duckdock", {
+		target: "md:{tenant}",
+		bundles: { upload: folder, replay: folder },
+	});
+	template = Template.fromStack(stack);
+});
+
+interface Statement {
+	Effect: string;
+	Action: string | string[];
+	Resource: unknown;
+}
+
+/** Statements of the role of one function, each as text. */
+function statementsOf(name: string): (Statement & { text: string })[] {
+	const policies = Object.entries(template.findResources("AWS::IAM::Policy"));
+	return policies
+		.filter(([id]) => id.startsWith(`${name}ServiceRole`))
+		.flatMap(([, policy]) => policy.Properties.PolicyDocument.Statement as Statement[])
+		.map((one) => ({ ...one, text: JSON.stringify(one) }));
+}
+
+describe("the stack", () => {
+	it("keeps objects versioned, encrypted, private and reached over TLS alone", () => {
+		template.hasResourceProperties("AWS::S3::Bucket", {
+			VersioningConfiguration: { Status: "Enabled" },
+			BucketEncryption: Match.anyValue(),
+			PublicAccessBlockConfiguration: {
+				BlockPublicAcls: true,
+				BlockPublicPolicy: true,
+				IgnorePublicAcls: true,
+				RestrictPublicBuckets: true,
+			},
+		});
+		template.hasResourceProperties("AWS::S3::BucketPolicy", {
+			PolicyDocument: Match.objectLike({
+				Statement: Match.arrayWith([
+					Match.objectLike({
+						Effect: "Deny",
+						Condition: { Bool: { "aws:SecureTransport": "false" } },
+					}),
+				]),
+			}),
+		});
+	});
+
+	it("removes staged bytes after 90 days and unfinished multipart uploads after 7", () => {
+		template.hasResourceProperties("AWS::S3::Bucket", {
+			LifecycleConfiguration: {
+				Rules: Match.arrayWith([
+					Match.objectLike({ Prefix: "uploads/", ExpirationInDays: 90 }),
+					Match.objectLike({ AbortIncompleteMultipartUpload: { DaysAfterInitiation: 7 } }),
+				]),
+			},
+		});
+	});
+
+	it("announces manifests and files of drop/, and nothing else", () => {
+		const [notification] = Object.values(template.findResources("Custom::S3BucketNotifications"));
+		const { QueueConfigurations: all } = notification!.Properties.NotificationConfiguration;
+		expect(
+			all.map((one: { Filter: { Key: { FilterRules: { Value: string }[] } } }) =>
+				one.Filter.Key.FilterRules.map(({ Value }) => Value).sort(),
+			),
+		).toEqual([["/manifest.json", "uploads/"], ["drop/"]]);
+	});
+
+	it("gives a message six times the function's time, five tries and dead letters for 14 days", () => {
+		template.hasResourceProperties("AWS::SQS::Queue", {
+			VisibilityTimeout: 6 * 900,
+			RedrivePolicy: Match.objectLike({ maxReceiveCount: 5 }),
+		});
+		template.hasResourceProperties("AWS::SQS::Queue", { MessageRetentionPeriod: 14 * 86_400 });
+		template.hasResourceProperties("AWS::Lambda::EventSourceMapping", {
+			FunctionResponseTypes: ["ReportBatchItemFailures"],
+			ScalingConfig: { MaximumConcurrency: 2 },
+		});
+	});
+
+	it("lets no function write keys/ or drop/, and the loader not even read keys/", () => {
+		for (const name of ["Upload", "Replay"]) {
+			const statements = statementsOf(name);
+			expect(statements.length).toBeGreaterThan(3);
+			for (const { Action, text } of statements) {
+				const writes = [Action].flat().some((one) => /^s3:(Put|Delete)|\*/.test(one));
+				if (writes) expect(text).not.toMatch(/\/keys\/|\/drop\/|"\/\*"/);
+				expect(text).not.toContain('"s3:*"');
+			}
+		}
+		expect(statementsOf("Replay").some(({ text }) => text.includes("keys/"))).toBe(false);
+	});
+
+	it("gives drop writers their tenant's folder without its rule", () => {
+		const [policy] = Object.values(template.findResources("AWS::IAM::ManagedPolicy"));
+		const [allow, deny] = policy!.Properties.PolicyDocument.Statement as Statement[];
+		expect(allow).toMatchObject({ Effect: "Allow", Action: "s3:PutObject" });
+		// biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of IAM
+		expect(JSON.stringify(allow)).toContain("/drop/${aws:PrincipalTag/tenant}/*");
+		expect(deny).toMatchObject({ Effect: "Deny" });
+		expect(JSON.stringify(deny!.Resource)).toContain("/drop.json");
+	});
+
+	it("rings for dead letters, for an upload that waits an hour and for a loader that fails", () => {
+		template.resourceCountIs("AWS::CloudWatch::Alarm", 3);
+		template.hasResourceProperties("AWS::CloudWatch::Alarm", {
+			MetricName: "ApproximateAgeOfOldestMessage",
+			Threshold: 3_600,
+		});
+		template.resourceCountIs("AWS::CloudWatch::Dashboard", 1);
+	});
+
+	it("keeps logs for a month, sweeps by schedule and has one public URL", () => {
+		template.allResourcesProperties("AWS::Logs::LogGroup", { RetentionInDays: 30 });
+		template.hasResourceProperties("AWS::Events::Rule", { ScheduleExpression: "rate(15 minutes)" });
+		template.resourceCountIs("AWS::Lambda::Url", 1);
+	});
+});
