@@ -28,9 +28,12 @@ import {
 } from "./file-footer.ts";
 import { verifyMessage } from "./flatbuffer-verify.ts";
 import { headerTypes, parseMessage, readMessage } from "./message-stream.ts";
+import { sameShape } from "./same-fields.ts";
+import type { SentSchema } from "./schema.ts";
 import { beginsLegacyMessage, fileMagic } from "./sniff.ts";
 import type { SourceContext, SourceEvent } from "./source-events.ts";
 import { refuseBeforeSchema, StreamDecoder, schemaOf } from "./stream-decoder.ts";
+import type { Field } from "./types.ts";
 
 /** `cursor` stands at the file's first byte, and after its last one when this ends. */
 export async function* readFileComingBy(
@@ -68,7 +71,7 @@ export async function* readFileComingBy(
 			if (batch !== null) yield { kind: "batch", batch };
 		}
 	}
-	await checkFooter(cursor, start, seen, context);
+	await checkFooter(cursor, start, schema, seen, context);
 }
 
 /** Where bytes end too early to tell, the answer is yes, and reading on says so. */
@@ -167,6 +170,7 @@ async function footerIsNext(cursor: ByteCursor, context: SourceContext): Promise
 async function checkFooter(
 	cursor: ByteCursor,
 	start: number,
+	schema: SentSchema,
 	seen: { dictionaries: FileBlock[]; batches: FileBlock[] },
 	{ limits }: SourceContext,
 ): Promise<void> {
@@ -178,6 +182,7 @@ async function checkFooter(
 		if (found !== null) {
 			const footerAt = cursor.offset - start + found.from;
 			const footer = parseFooter(bytes.slice(found.from, found.to), footerAt, limits);
+			requireSameSchema(footer.schema, schema);
 			requireSameBlocks(footer.dictionaries, seen.dictionaries, "dictionary");
 			requireSameBlocks(footer.batches, seen.batches, "record");
 			await cursor.skip(found.to + fileTailBytes);
@@ -203,6 +208,32 @@ function findTail(bytes: Uint8Array, searched: number): { from: number; to: numb
 		if (length !== null && from >= 0 && from <= maxGapBytes) return { from, to: at - 4 };
 	}
 	return null;
+}
+
+/** At rest the footer's schema is read; what comes by must not mean other values. */
+function requireSameSchema(listed: SentSchema, seen: SentSchema): void {
+	const same =
+		listed.bigEndian === seen.bigEndian &&
+		listed.fields.length === seen.fields.length &&
+		listed.fields.every((field, i) => {
+			const other = seen.fields[i]!;
+			return field.name === other.name && sameShape(field, other) && sameDictionaries(field, other);
+		});
+	if (same) return;
+	throw new IngestError(
+		"invalid_arrow",
+		"the footer has another schema than the file's first message",
+	);
+}
+
+/** Of fields of one shape. */
+function sameDictionaries(a: Field, b: Field): boolean {
+	const [one, other] = [a.dictionary, b.dictionary];
+	const same =
+		one?.id === other?.id &&
+		one?.indexType.bits === other?.indexType.bits &&
+		one?.indexType.signed === other?.indexType.signed;
+	return same && a.children.every((child, i) => sameDictionaries(child, b.children[i]!));
 }
 
 function requireSameBlocks(listed: FileBlock[], seen: FileBlock[], what: string): void {

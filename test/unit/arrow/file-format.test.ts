@@ -238,3 +238,23 @@ test("a schema alone in a file is a load of no rows", async () => {
 	}
 	expect(writeSchema([n]).byteLength).toBeGreaterThan(0);
 });
+
+describe("a file that comes by", () => {
+	const encoded = (bits: 8 | 16, id = 0n) =>
+		field("d", { kind: "utf8" }, { dictionary: { id, indexType: int(bits), ordered: false } });
+	test.each([
+		["other types", [field("n", int(32, false)), d]],
+		["other names", [field("m", int(32)), d]],
+		["other indices", [n, encoded(16)]],
+		["another dictionary", [n, encoded(8, 1n)]],
+		["fewer columns", [n]],
+	])(
+		"is refused when its footer has %s: at rest its values would be others",
+		async (_, footerFields) => {
+			const twoFaced = writeFile(fields, [dictionary, delta], [one, two], { footerFields });
+			const error = await errorOf(readBack(sourceOf(twoFaced, { atRest: false })));
+			expect(error.code).toBe("invalid_arrow");
+			expect(error.message).toContain("another schema");
+		},
+	);
+});
