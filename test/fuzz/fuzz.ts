@@ -13,6 +13,8 @@ import { join } from "node:path";
 import type { FuzzLot } from "./fuzz.child.ts";
 
 export interface FuzzOptions {
+	/** The first input's number. */
+	from?: number;
 	count: number;
 	seed: number;
 	processes: number;
@@ -59,11 +61,12 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
 		finds: [],
 	};
 	const folder = mkdtempSync(join(tmpdir(), "fuzz-"));
-	let next = 0;
+	let next = options.from ?? 0;
+	const end = next + options.count;
 	const worker = async (number: number) => {
-		while (next < options.count) {
+		while (next < end) {
 			let from = next;
-			const to = Math.min(next + inputsPerProcess, options.count);
+			const to = Math.min(next + inputsPerProcess, end);
 			next = to;
 			while (from < to) {
 				from = await runRange(from, to, join(folder, String(number)), options, report);
@@ -178,7 +181,7 @@ export function describeReport(report: FuzzReport, options: FuzzOptions, seconds
 		.slice(0, 50)
 		.map(({ index, origin, what }) => `  input ${index} (${origin}): ${what.slice(0, 600)}`);
 	return [
-		`${report.count} inputs of seed ${options.seed} in ${seconds.toFixed(0)} s on ${options.processes} processes`,
+		`${report.count} inputs of seed ${options.seed} from number ${options.from ?? 0} in ${seconds.toFixed(0)} s on ${options.processes} processes`,
 		`past the schema ${percent(report.pastSchema)}, past the first batch ${percent(report.pastFirstBatch)}, cells compared with flechette ${percent(report.compared)}`,
 		`slowest input ${report.slowestMs.toFixed(0)} ms, largest process ${(report.maxResidentBytes / 1024 ** 2).toFixed(0)} MiB`,
 		...outcomes,

@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- --count N --seed S [--processes P] [--show INDEX FILE]`: a long
+ * `npm run fuzz -- --count N --seed S [--from I] [--processes P] [--show INDEX FILE]`: a long
  * run of the fuzzer; with `--show` the bytes of one input go into a file.
  */
 
@@ -12,6 +12,7 @@ import { makeInput } from "./make-input.ts";
 
 const { values, positionals } = parseArgs({
 	options: {
+		from: { type: "string", default: "0" },
 		count: { type: "string", default: "10000" },
 		seed: { type: "string", default: "1" },
 		processes: { type: "string", default: "2" },
@@ -29,6 +30,7 @@ if (values.show !== undefined) {
 } else {
 	let told = 0;
 	const options = {
+		from: Number(values.from),
 		count: Number(values.count),
 		seed,
 		processes: Number(values.processes),
