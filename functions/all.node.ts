@@ -194,7 +194,7 @@ export function forkLoader(
 	config: Config,
 	options: Pick<ServiceOptions, "loaderModule" | "share">,
 ) {
-	const { memoryLimit, threads } = config.engine;
+	const { memoryLimit, threads, extensionFolder, lakeData } = config.engine;
 	const loaderConfig: LoaderConfig = {
 		store: config.store,
 		dropStore: config.dropStore,
@@ -203,6 +203,8 @@ export function forkLoader(
 		singleTenant: config.singleTenant,
 		...(memoryLimit === null ? {} : { memoryLimit }),
 		...(threads === null ? {} : { threads }),
+		extensionFolder,
+		lakeData,
 		copyArrow: process.env.DUCKDOCK_ARROW_COPY === "1",
 		limits: config.limits,
 		logLevel: config.logLevel,

@@ -26,6 +26,7 @@ import type { DropDeps } from "../src/trigger/stage-drop.ts";
 import { sweep } from "../src/trigger/sweep.ts";
 import { takeNotices } from "../src/trigger/take-notices.ts";
 import { bucketPlaces } from "./bucket-places.ts";
+import { engineOptions } from "./engine-options.node.ts";
 import { createQueueClient, openSqsQueue } from "./open-sqs-queue.node.ts";
 import { openStore } from "./open-store.node.ts";
 
@@ -56,7 +57,6 @@ const dropStore = config.dropStore === null ? store : await openStore(config.dro
 const receipts = createStoreReceiptBook({ store, clock });
 const newId = createIdMaker(clock);
 const queueClient = createQueueClient();
-const { memoryLimit, threads } = config.engine;
 
 const loader: ReplayDeps = {
 	store,
@@ -70,8 +70,7 @@ const loader: ReplayDeps = {
 	sink: createDuckdbSink({
 		target: config.target.template,
 		singleTenant: config.singleTenant,
-		...(memoryLimit === null ? {} : { memoryLimit }),
-		...(threads === null ? {} : { threads }),
+		...engineOptions(config),
 		threadPoolSize: Number(process.env.UV_THREADPOOL_SIZE ?? 4),
 		tempDirectory: "/tmp/duckdb",
 		clock,

@@ -27,6 +27,7 @@ import { createIdMaker } from "../src/stage/new-id.ts";
 import type { ObjectStore } from "../src/stage/object-store.ts";
 import { patientStore } from "../src/stage/patient-store.ts";
 import type { ReplayQueue } from "../src/trigger/replay-queue.ts";
+import { engineOptions } from "./engine-options.node.ts";
 import { openStore } from "./open-store.node.ts";
 
 /** What the parent says at the start; secrets stay in the environment. */
@@ -39,6 +40,8 @@ export interface LoaderConfig {
 	singleTenant: string | null;
 	memoryLimit?: string;
 	threads?: number;
+	extensionFolder?: string | null;
+	lakeData?: string | null;
 	copyArrow: boolean;
 	limits: Limits;
 	logLevel: LogLevel;
@@ -85,8 +88,14 @@ export async function runLoader(
 		sink: createDuckdbSink({
 			target: config.target,
 			singleTenant: config.singleTenant,
-			memoryLimit: config.memoryLimit,
-			threads: config.threads,
+			...engineOptions({
+				engine: {
+					memoryLimit: config.memoryLimit ?? null,
+					threads: config.threads ?? null,
+					extensionFolder: config.extensionFolder ?? null,
+					lakeData: config.lakeData ?? null,
+				},
+			}),
 			copyArrow: config.copyArrow,
 			threadPoolSize: Number(process.env.UV_THREADPOOL_SIZE ?? 4),
 			clock,

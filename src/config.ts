@@ -38,7 +38,14 @@ export interface Config {
 	tls: { certPath: string; keyPath: string } | null;
 	/** A proxy ends TLS before us and tells the caller's address. */
 	behindProxy: boolean;
-	engine: { memoryLimit: string | null; threads: number | null };
+	engine: {
+		memoryLimit: string | null;
+		threads: number | null;
+		/** Where DuckDB finds extensions; null: its own default. */
+		extensionFolder: string | null;
+		/** Where new lakes keep their data, `{tenant}` in it; null: beside the catalog. */
+		lakeData: string | null;
+	};
 	limits: Limits;
 	quotas: {
 		/** Per tenant and day (UTC); null: none. */
@@ -101,6 +108,8 @@ const environmentSchema = z.object({
 		.regex(/^\d+(\.\d+)?\s*([KMGT]i?B|%)$/i, "is a size as DuckDB writes it, such as 4GB, or 80%")
 		.optional(),
 	DUCKDOCK_THREADS: count(1, 1024).optional(),
+	DUCKDOCK_EXTENSIONS: text.optional(),
+	DUCKDOCK_LAKE_DATA: z.string().includes("{tenant}", "has no {tenant}").optional(),
 	DUCKDOCK_PART_BYTES: bytes().optional(),
 	DUCKDOCK_MAX_PART_BYTES: bytes().optional(),
 	DUCKDOCK_MAX_PARTS: count(1, 10_000).optional(),
@@ -172,6 +181,8 @@ function configOf(read: Readable, given: Environment): Config {
 		engine: {
 			memoryLimit: read.DUCKDOCK_MEMORY_LIMIT ?? null,
 			threads: read.DUCKDOCK_THREADS ?? null,
+			extensionFolder: read.DUCKDOCK_EXTENSIONS ?? null,
+			lakeData: read.DUCKDOCK_LAKE_DATA ?? null,
 		},
 		limits: {
 			// Who only lowers the most that a part may have means the usual size too.

@@ -17,7 +17,7 @@ import type { Clock } from "../../clock.ts";
 import { IngestError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { toIngestError } from "./engine-errors.ts";
-import { type EngineOptions, lockStatements } from "./lockdown.ts";
+import { type EngineOptions, lockStatements, type S3Access } from "./lockdown.ts";
 import { quoteText } from "./sql-names.ts";
 import { attachStatement, detachStatement, type TenantTarget } from "./targets.ts";
 
@@ -82,11 +82,17 @@ async function attachOnce(
 	file: string | null,
 	options: AttachOptions,
 ): Promise<AttachedDatabase> {
-	const instance = await DuckDBInstance.create(":memory:");
+	const { extensionFolder } = options;
+	const settings: Record<string, string> =
+		extensionFolder === undefined ? {} : { extension_directory: extensionFolder };
+	const instance = await DuckDBInstance.create(":memory:", settings);
 	let connection: DuckDBConnection | undefined;
 	try {
 		connection = await instance.connect();
 		await loadExtensions(connection, target, options);
+		if (options.s3 !== undefined && target.extensions.includes("httpfs")) {
+			await connection.run(secretStatement(options.s3));
+		}
 		await connection.run(attachStatement(target));
 		const folder = await dataFolder(connection, target);
 		for (const statement of lockStatements(target, options, folder))
@@ -119,6 +125,19 @@ async function attachOnce(
 			}
 		},
 	};
+}
+
+/** https://duckdb.org/docs/stable/core_extensions/httpfs/s3api */
+function secretStatement({ keyId, secret, sessionToken, region, endpoint }: S3Access): string {
+	const fields = ["TYPE s3", `KEY_ID ${quoteText(keyId)}`, `SECRET ${quoteText(secret)}`];
+	fields.push(`REGION ${quoteText(region)}`);
+	if (sessionToken !== undefined) fields.push(`SESSION_TOKEN ${quoteText(sessionToken)}`);
+	if (endpoint !== undefined) {
+		const url = new URL(endpoint);
+		fields.push(`ENDPOINT ${quoteText(url.host)}`, "URL_STYLE 'path'");
+		fields.push(`USE_SSL ${url.protocol === "https:"}`);
+	}
+	return `CREATE SECRET (${fields.join(", ")})`;
 }
 
 /** By path where one is given, else by name; one that is not installed yet is fetched from DuckDB's signed repository. */

@@ -76,7 +76,7 @@ export function createDuckdbSink(options: DuckdbSinkOptions): BatchSink {
 		}
 		let found = databases.get(tenant);
 		if (!found) {
-			const database = createTenantDatabase(tenantTarget(target, tenant), shared);
+			const database = createTenantDatabase(tenantTarget(target, tenant, options.lakeData), shared);
 			found = { database, locks: createTableLocks() };
 			databases.set(tenant, found);
 		}

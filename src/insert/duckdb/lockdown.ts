@@ -9,6 +9,15 @@
 import { quoteText } from "./sql-names.ts";
 import type { TenantTarget } from "./targets.ts";
 
+export interface S3Access {
+	keyId: string;
+	secret: string;
+	sessionToken?: string;
+	region: string;
+	/** `http(s)://HOST[:PORT]`; absent: AWS. */
+	endpoint?: string;
+}
+
 export interface EngineOptions {
 	/** DuckDB's notation: `4GB`, `512MiB`. */
 	memoryLimit?: string;
@@ -17,6 +26,12 @@ export interface EngineOptions {
 	tempDirectory?: string;
 	/** Extension files to LOAD by path before ATTACH, by the extension's name; others are loaded by name. */
 	extensionFiles?: Readonly<Record<string, string>>;
+	/** Where extensions are installed, in DuckDB's own order (`v1.5.5/linux_amd64/…`); absent: DuckDB's default. */
+	extensionFolder?: string;
+	/** Where a new lake keeps its Parquet files, `{tenant}` in it: a folder or `s3://bucket/path/`. */
+	lakeData?: string;
+	/** For lakes whose data lie in a bucket. */
+	s3?: S3Access;
 }
 
 /** After ATTACH, in this order. `dataFolder`: where DuckLake keeps what its catalog does not, if that is on this machine. */

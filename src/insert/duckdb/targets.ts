@@ -8,8 +8,9 @@
  * - DuckDB files. New ones are made with storage version v1.5.0. Measured: a file
  *   of the default version (v1.0.0) forgets the CRS of a GEOMETRY column when it is
  *   opened again, in silence, and cannot hold VARIANT. Files that are there keep theirs.
- * - DuckLake, measured with a DuckDB file as its catalog: no keys, so that the ledger
- *   needs its fence row; no ARRAY and no UNION; a CRS is dropped.
+ * - DuckLake, measured with a DuckDB file and with PostgreSQL as its catalog: no keys,
+ *   so that the ledger needs its fence row; no ARRAY and no UNION; a CRS is dropped.
+ *   With PostgreSQL several loaders write at once.
  * - MotherDuck: databases keep their own name, aliases are refused; attached alone,
  *   so that one tenant's instance sees no other database of the account. Written
  *   from its documentation; what runs without its service is tested, a load is not.
@@ -37,6 +38,8 @@ export interface TenantTarget {
 	filePath: string | null;
 	/** Extensions that must be loaded first. */
 	extensions: readonly string[];
+	/** Of a lake: where its Parquet files go when it is made; absent: beside its catalog. */
+	lakeData?: string;
 	can: {
 		/** PRIMARY KEY, UNIQUE, CHECK, indexes. */
 		primaryKeys: boolean;
@@ -44,7 +47,11 @@ export interface TenantTarget {
 }
 
 /** `bad_request` for a name that is no tenant. */
-export function tenantTarget(target: EngineTarget, tenant: string): TenantTarget {
+export function tenantTarget(
+	target: EngineTarget,
+	tenant: string,
+	lakeDataTemplate?: string,
+): TenantTarget {
 	const location = targetOf(target, tenant);
 	const common = { tenant, kind: target.kind, catalog: alias, location, filePath: null };
 	switch (target.kind) {
@@ -56,7 +63,14 @@ export function tenantTarget(target: EngineTarget, tenant: string): TenantTarget
 		case "ducklake": {
 			const path = target.localPath?.replaceAll("{tenant}", () => tenant) ?? null;
 			const filePath = path === null ? null : resolve(path);
-			return { ...common, filePath, extensions: ["ducklake"], can: { primaryKeys: false } };
+			const lakeData = lakeDataTemplate?.replaceAll("{tenant}", () => tenant);
+			const extensions = ["ducklake"];
+			// The catalog's own extension comes by the name that DuckDB gives it.
+			if (/^ducklake:postgres:/i.test(location)) extensions.push("postgres_scanner");
+			if (/^ducklake:sqlite:/i.test(location)) extensions.push("sqlite_scanner");
+			if (lakeData?.startsWith("s3://")) extensions.push("httpfs");
+			const data = lakeData === undefined ? {} : { lakeData };
+			return { ...common, ...data, filePath, extensions, can: { primaryKeys: false } };
 		}
 		case "motherduck": {
 			const [, name, options] = /^[^:]+:([^?]*)(?:\?(.*))?$/s.exec(location)!;
@@ -97,6 +111,7 @@ export function attachStatement(target: TenantTarget): string {
 			options.push(`STORAGE_VERSION ${quoteText(newFileStorageVersion)}`);
 		}
 	}
+	if (target.lakeData !== undefined) options.push(`DATA_PATH ${quoteText(target.lakeData)}`);
 	const tail = options.length > 0 ? ` (${options.join(", ")})` : "";
 	return `ATTACH ${quoteText(target.location)} AS ${quoteIdentifier(target.catalog)}${tail}`;
 }
