@@ -57,7 +57,7 @@ export function createHistoryBook(deps: {
 				for (const receipt of lacking) {
 					if (stop.aborted) return;
 					await receipts.write({ ...receipt, tenant });
-					tables.touch(tenant, parseTableName(receipt.table));
+					void tables.touch(tenant, parseTableName(receipt.table));
 					made++;
 				}
 				if (lacking.length === 0 || page.length < pageLoads || stop.aborted) break;

@@ -137,13 +137,9 @@ export async function runReplayLoop(
 		try {
 			for (const { delivery, load } of group) if (load.deaths < maxDeaths) delivery.opened?.();
 			const loads = group.map(({ load }) => load);
-			const outcomes = await runLoads(deps, lane.tenant, loads, cut);
+			const outcomes = await runLoads({ ...deps, tables }, lane.tenant, loads, cut);
 			for (const [at, { load, delivery }] of group.entries()) {
-				const outcome = outcomes[at]!;
-				if (outcome.kind === "done" && outcome.committed) {
-					tables.touch(lane.tenant, load.manifest.table);
-				}
-				track(end(load, delivery, outcome));
+				track(end(load, delivery, outcomes[at]!));
 			}
 			history.look(lane.tenant);
 		} finally {

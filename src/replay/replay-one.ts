@@ -9,7 +9,7 @@
  *   begin    final receipt? > manifest > lease
  *   load     open > checked batches > the sink's transaction, alone or shared
  *            (parts, digest, rows and lease are looked at before COMMIT)
- *   finish   receipt > acknowledgement > the lease goes
+ *   finish   the table's description > receipt > acknowledgement > the lease goes
  */
 
 import type { BatchReader } from "../arrow/batch-reader.ts";
@@ -20,7 +20,7 @@ import type { BatchSink, InsertJob, InsertOutcome, SinkDatabase } from "../inser
 import type { Log } from "../log.ts";
 import { failedReceipt } from "../receipt/pending-receipt.ts";
 import { isFinal } from "../receipt/receipt-book.ts";
-import { isTombstone, readManifest, removeUpload } from "../stage/stage-upload.ts";
+import { isTombstone, readManifest, removeParts } from "../stage/stage-upload.ts";
 import { formatTableName } from "../table-name.ts";
 import { problemOf } from "../upload/problem-json.ts";
 import { assertCounts } from "./assert-counts.ts";
@@ -29,6 +29,7 @@ import { type CompareDeps, compareContent } from "./compare-content.ts";
 import { type Lease, type LeaseOptions, takeLease } from "./lease.ts";
 import { loadReceipt } from "./load-receipt.ts";
 import { openStaged, type StagedSource } from "./open-staged.ts";
+import type { TableBook } from "./table-book.ts";
 import { maxAttemptsOf, pauseMs, verdicts } from "./verdict.ts";
 
 export interface ReplayDeps extends CompareDeps {
@@ -38,6 +39,8 @@ export interface ReplayDeps extends CompareDeps {
 	newId(): string;
 	/** Staged bytes, content coding still on, as checked batches. Reads until the first schema. */
 	openReader(source: StagedSource, manifest: Manifest, signal: AbortSignal): Promise<BatchReader>;
+	/** Told of each table before the receipt is. */
+	tables?: TableBook;
 	leaseMs?: number;
 	/** Loaders run one by one and nobody counts their deaths: leases that none let go do. */
 	deathsFromLeases?: boolean;
@@ -54,7 +57,7 @@ export interface ReplayRequest {
 
 /** Nothing more to do for now, or again after a while. */
 export type ReplayOutcome =
-	| { kind: "done"; committed: boolean }
+	| { kind: "done" }
 	| { kind: "again"; delayMs: number; sameAttempt: boolean };
 
 /** An upload whose lease we hold. */
@@ -67,7 +70,7 @@ export interface BegunLoad extends ReplayRequest {
 	size: number;
 }
 
-const done: ReplayOutcome = { kind: "done", committed: false };
+const done: ReplayOutcome = { kind: "done" };
 /** Two deaths of a loader are one too many to be somebody else's fault. */
 export const maxDeaths = 2;
 
@@ -222,6 +225,9 @@ async function finishLoad(
 	try {
 		if ("receipt" in outcome) {
 			const { receipt } = outcome;
+			// Whoever reads the receipt finds the table too, with the rows of this load.
+			const changed = receipt.status === "committed" && receipt.load_id === id;
+			if (changed) await deps.tables?.touch(tenant, manifest.table);
 			await deps.receipts.write(receipt, id);
 			log.info("loaded", {
 				status: receipt.status,
@@ -230,8 +236,8 @@ async function finishLoad(
 				bytes: receipt.bytes,
 				duration_ms: receipt.duration_ms,
 			});
-			if (receipt.status === "dry_run") await removeUpload(deps.store, tenant, id);
-			return { kind: "done", committed: receipt.status === "committed" };
+			if (receipt.status === "dry_run") await removeParts(deps.store, tenant, id);
+			return done;
 		}
 		// We were told to stop: whoever comes next begins anew.
 		if (signal.aborted) return { kind: "again", delayMs: 0, sameAttempt: true };
@@ -258,7 +264,7 @@ async function finishLoad(
 		const attempts = load.attempt + load.deaths;
 		const endedAt = deps.clock.now();
 		await deps.receipts.write(failedReceipt(manifest, { problem, startedAt, endedAt, attempts }));
-		if (manifest.dry_run) await removeUpload(deps.store, tenant, id);
+		if (manifest.dry_run) await removeParts(deps.store, tenant, id);
 		return done;
 	} catch (error) {
 		// Committed or failed, it has no receipt yet: the next delivery finds the ledger's row and writes it.

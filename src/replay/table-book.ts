@@ -1,7 +1,7 @@
 /**
  * `tables/{tenant}/{schema}/{table}.json`: columns, types and row count as of the
- * last load, for `/v1/tables`. Written beside the loads, one look for however many
- * loads ended meanwhile; what a crash leaves out, the next load brings.
+ * last load, for `/v1/tables`. Written before the receipt can be read, one look for
+ * however many loads ended meanwhile; what a crash leaves out, the next load brings.
  */
 
 import type { TableName } from "../flow.ts";
@@ -13,10 +13,15 @@ import type { ObjectStore } from "../stage/object-store.ts";
 import { foldName, formatTableName } from "../table-name.ts";
 
 export interface TableBook {
-	/** The table was loaded into. */
-	touch(tenant: string, table: TableName): void;
+	/** The table was loaded into. Resolves once it is written as it is now, or could not be; never rejects. */
+	touch(tenant: string, table: TableName): Promise<void>;
 	/** Resolves once all that was touched is written. */
 	flush(): Promise<void>;
+}
+
+interface Touched {
+	tables: Map<string, TableName>;
+	written: PromiseWithResolvers<void>;
 }
 
 export function createTableBook(deps: {
@@ -24,17 +29,19 @@ export function createTableBook(deps: {
 	store: ObjectStore;
 	log: Log;
 }): TableBook {
-	const touched = new Map<string, Map<string, TableName>>();
+	const touched = new Map<string, Touched>();
 	const writing = new Map<string, Promise<void>>();
 	const never = new AbortController().signal;
 
 	async function write(tenant: string): Promise<void> {
-		for (let tables = touched.get(tenant); tables !== undefined; tables = touched.get(tenant)) {
+		// Loads of one transaction are told of in one go.
+		await null;
+		for (let batch = touched.get(tenant); batch !== undefined; batch = touched.get(tenant)) {
 			touched.delete(tenant);
 			try {
 				const database = await deps.sink.open(tenant, never);
 				try {
-					for (const table of tables.values()) {
+					for (const table of batch.tables.values()) {
 						const found = await database.describeTable(table.schema, table.table);
 						const key = await tableKey(tenant, table);
 						if (found === null) await deps.store.delete(key);
@@ -49,15 +56,18 @@ export function createTableBook(deps: {
 					error: error instanceof Error ? error.message : String(error),
 				});
 			}
+			batch.written.resolve();
 		}
 		writing.delete(tenant);
 	}
 
 	return {
 		touch(tenant, table) {
-			const tables = touched.get(tenant) ?? new Map<string, TableName>();
-			touched.set(tenant, tables.set(foldName(formatTableName(table)), table));
+			const batch = touched.get(tenant) ?? { tables: new Map(), written: Promise.withResolvers() };
+			touched.set(tenant, batch);
+			batch.tables.set(foldName(formatTableName(table)), table);
 			if (!writing.has(tenant)) writing.set(tenant, write(tenant));
+			return batch.written.promise;
 		},
 		async flush() {
 			while (writing.size > 0) await Promise.all(writing.values());

@@ -23,7 +23,6 @@ import {
 	partsPrefix,
 	sumsPrefix,
 	uploadKey,
-	uploadPrefix,
 } from "./object-keys.ts";
 import type { ObjectStore } from "./object-store.ts";
 
@@ -147,16 +146,6 @@ export async function removeParts(store: ObjectStore, tenant: string, id: string
 	for (const prefix of [sumsPrefix(tenant, id), partsPrefix(tenant, id)]) {
 		for await (const { key } of store.list(prefix)) await store.delete(key);
 	}
-}
-
-/** Everything of the upload, the request last: what a crash leaves can still be found. */
-export async function removeUpload(store: ObjectStore, tenant: string, id: string): Promise<void> {
-	await removeParts(store, tenant, id);
-	const last = uploadKey(tenant, id);
-	for await (const { key } of store.list(uploadPrefix(tenant, id))) {
-		if (key !== last) await store.delete(key);
-	}
-	await store.delete(last);
 }
 
 export function isTombstone(decision: Manifest | Tombstone): decision is Tombstone {

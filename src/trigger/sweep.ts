@@ -5,7 +5,7 @@
  *   tombstone                     bytes go at once, the rest after the upload's time
  *   manifest, no final receipt    its notice was lost: the job is sent again
  *   manifest, committed           bytes go `keepCommittedMs` after the commit, the rest after the upload's time
- *   manifest, dry run             all goes
+ *   manifest, dry run             bytes go at once, the rest after the upload's time
  *   manifest, failed              all goes 30 days later: until then it can be replayed
  *
  * Nothing is removed but what this table says; receipts, keys and ledgers never are.
@@ -124,7 +124,7 @@ async function sweepUpload(
 	const ended = endOf(receipt);
 	if (now < ended + keepMs(deps, receipt)) return;
 	// What was asked for can be asked again for a while: the answer is the same.
-	const all = receipt.status !== "committed" || now >= ended + limits.uploadTtlMs;
+	const all = receipt.status === "failed" || now >= ended + limits.uploadTtlMs;
 	await remove(deps, objects, all ? () => true : isBytes, result);
 }
 

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { IngestError } from "../../src/errors.ts";
 import type { Receipt } from "../../src/flow.ts";
 import type { SinkDatabase } from "../../src/insert/batch-sink.ts";
+import { completeUpload } from "../../src/stage/complete-upload.ts";
 import { readLeases } from "../../src/stage/lease-object.ts";
 import { manifestKey, receiptKey, tableKey } from "../../src/stage/object-keys.ts";
 import type { ObjectStore } from "../../src/stage/object-store.ts";
@@ -113,11 +114,26 @@ describe("a staged upload", () => {
 		world.start();
 		await world.receipt(await world.ingest(arrowNumbers(3)));
 		await world.receipt(await world.ingest(arrowNumbers(4)));
-		await world.stop();
+		// It was written after the receipt once, and who asked at once was told that there is no table.
 		const key = await tableKey("acme", { schema: "main", table: "EVENTS" });
 		const table = JSON.parse(new TextDecoder().decode(await bytesOf(world.store, key)));
+		await world.stop();
 		expect(table).toMatchObject({ schema: "main", table: "events", rows: 7 });
 		expect(table.columns).toMatchObject([{ name: "id", type: "INTEGER" }]);
+	});
+
+	it("of a dry run is answered again when its completion is asked again", async () => {
+		// All of its staging went once, and a caller whose answer was lost got upload_not_found.
+		world.start();
+		for (const body of [arrowNumbers(3), new Uint8Array(7)]) {
+			const id = await world.ingest(body, { dry_run: true });
+			await world.receipt(id);
+			expect(await completeUpload(world.complete, "acme", id, { parts: 1 })).toEqual({
+				kind: "started",
+				loadId: id,
+			});
+			expect(await world.keys(`uploads/acme/${id}/parts/`)).toEqual([]);
+		}
 	});
 
 	it("of a dry run leaves a receipt, no table, no ledger row and no bytes", async () => {
@@ -130,7 +146,10 @@ describe("a staged upload", () => {
 		expect(receipt).toMatchObject({ status: "dry_run", rows_inserted: 3, committed_at: null });
 		expect(receipt.ddl?.join(";")).toContain("CREATE TABLE");
 		await world.stop();
-		expect(await world.keys(`uploads/acme/${id}/`)).toEqual([]);
+		expect(await world.keys(`uploads/acme/${id}/`)).toEqual([
+			`uploads/acme/${id}/manifest.json`,
+			`uploads/acme/${id}/upload.json`,
+		]);
 		const tables = await world.fixture.sql(
 			"SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'",
 		);

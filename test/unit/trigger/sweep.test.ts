@@ -83,6 +83,17 @@ describe("the sweep", () => {
 		expect((await world.receipts.read("acme", id))?.status).toBe("committed");
 	});
 
+	it("removes a dry run's bytes at once, and what its completion is answered from after the upload's time", async () => {
+		const world = createStageWorld();
+		const id = await load(world, { dry_run: true });
+		await endLoad(world, id, { status: "dry_run" });
+		expect((await run(world)).removed).toEqual([`uploads/acme/${id}/parts/00001`]);
+		expect(await completeUpload(world, "acme", id, { parts: 1 })).toMatchObject({ loadId: id });
+		await world.clock.pass(24 * hour);
+		await run(world);
+		expect(await world.keys("uploads/")).toEqual([]);
+	});
+
 	it("keeps a failed load's bytes for 30 days", async () => {
 		const world = createStageWorld();
 		const id = await load(world);
