@@ -110,6 +110,14 @@ export function readType(field: Field, path: string): ArrowType {
 
 export function readInt(int: Int, path: string): IndexType {
 	const bits = int.bitWidth();
+	if (bits === 128) {
+		// Polars writes these, in no Arrow format that others know.
+		throw new IngestError(
+			"unsupported_type",
+			`column ${path}: integers of 128 bits are no Arrow type; cast them to decimal128(38, 0) before you send them`,
+			{ column: path, arrow_type: int.isSigned() ? "int128" : "uint128" },
+		);
+	}
 	if (bits !== 8 && bits !== 16 && bits !== 32 && bits !== 64) {
 		throw invalid(path, `an integer of ${bits} bits`);
 	}

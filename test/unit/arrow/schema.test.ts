@@ -192,6 +192,17 @@ describe("reading a schema", () => {
 		expect(await refusal([inList])).toMatchObject({ code: "invalid_arrow", column: "l[].c" });
 	});
 
+	test("integers of 128 bits, which polars writes, are unsupported_type with what to cast them to", async () => {
+		for (const signed of [true, false]) {
+			const wide = field("c", { kind: "int", bits: 128 as 64, signed });
+			expect(await refusal([wide])).toMatchObject({
+				code: "unsupported_type",
+				column: "c",
+				message: expect.stringContaining("decimal128(38, 0)"),
+			});
+		}
+	});
+
 	test("no columns, and structs and unions without members, are unsupported_type", async () => {
 		expect(await refusal([])).toMatchObject({ code: "unsupported_type" });
 		expect(await refusal([field("s", { kind: "struct" })])).toMatchObject({
