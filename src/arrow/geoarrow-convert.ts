@@ -9,25 +9,34 @@ import { createByteBuilder } from "./byte-builder.ts";
 import { type Place, refuseElement } from "./check-place.ts";
 import type { Codecs } from "./codecs.ts";
 import type { WkbSource } from "./geoarrow-native.ts";
-import type { ArrayData, ArrowType } from "./types.ts";
+import { takeRows } from "./take-rows.ts";
+import type { ArrayData, ArrowType, Field } from "./types.ts";
 import { createValueCursor } from "./value-cursor.ts";
 import { checkWkb } from "./wkb-check.ts";
 import { createWktReader } from "./wkt-to-wkb.ts";
 
-/** The same array, every value of which is WKB that DuckDB reads. */
+/**
+ * An array whose every value is WKB that DuckDB reads: mostly the same one. DuckDB
+ * parses what stands under a null too, unless that is empty; so it is made empty.
+ */
 export function checkedWkb(
 	array: ArrayData,
-	type: ArrowType,
+	field: Field,
+	codecs: Codecs,
 	onSrid: (srid: number) => void,
 	place: Place,
 ): ArrayData {
-	const cursor = createValueCursor(type, array);
+	const cursor = createValueCursor(field.type, array);
+	let hasHidden = false;
 	eachRow(array.length, place, (row) => {
-		if (cursor.isNull(row)) return;
 		cursor.seek(row);
-		checkWkb(cursor.view, cursor.start, cursor.end, onSrid);
+		if (!cursor.isNull(row)) checkWkb(cursor.view, cursor.start, cursor.end, onSrid);
+		else if (cursor.end > cursor.start) hasHidden = true;
 	});
-	return array;
+	if (!hasHidden) return array;
+	const positions = new Int32Array(array.length);
+	for (let row = 0; row < positions.length; row++) positions[row] = cursor.isNull(row) ? -1 : row;
+	return takeRows(field, array, positions, codecs);
 }
 
 /** A large_binary array of WKB from one of WKT. */

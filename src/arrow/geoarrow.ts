@@ -138,7 +138,7 @@ function converter(
 	const { type } = field;
 	switch (encoding.kind) {
 		case "wkb":
-			return (array, place) => checkedWkb(array, type, onSrid, place);
+			return (array, place) => checkedWkb(array, field, codecs, onSrid, place);
 		case "wkt":
 			return (array, place) => wkbFromWkt(array, type, codecs, onSrid, place);
 		case "native":

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { geoPlan } from "../../../src/arrow/geoarrow.ts";
 import type { Field } from "../../../src/arrow/types.ts";
+import { createValueCursor } from "../../../src/arrow/value-cursor.ts";
 import {
 	allocateOnly,
 	makeArray,
@@ -250,6 +251,31 @@ describe("serialized encodings", () => {
 					expect.objectContaining({ place: expect.objectContaining({ row: 1 }) }),
 				);
 			}
+		},
+	);
+
+	it.each(["binary", "large_binary", "binary_view"] as const)(
+		"what stands under a null of %s is emptied, for DuckDB would parse it",
+		(kind) => {
+			const field = makeField({ kind }, [], "g", "geoarrow.wkb");
+			const junk = new Uint8Array(20).fill(0xee);
+			const array = makeArray(field, [point, junk, emptyLine, junk]);
+			array.buffers[0] = Uint8Array.of(0b0101);
+			array.nullCount = 2;
+			const converted = geoPlan(field, allocateOnly)!.convert(array, place);
+			expect(converted.nullCount).toBe(2);
+			const cursor = createValueCursor({ kind }, converted);
+			const found = [0, 1, 2, 3].map((row) => {
+				cursor.seek(row);
+				return [cursor.isNull(row), cursor.bytes.slice(cursor.start, cursor.end)];
+			});
+			const nothing = new Uint8Array(0);
+			expect(found).toEqual([
+				[false, point],
+				[true, nothing],
+				[false, emptyLine],
+				[true, nothing],
+			]);
 		},
 	);
 
