@@ -17,13 +17,7 @@ import { IngestError } from "../errors.ts";
 import type { Manifest, ManifestPart, UploadRequest } from "../flow.ts";
 import type { Limits } from "../limits.ts";
 import { getJson, putJson } from "./json-object.ts";
-import {
-	manifestKey,
-	parsePartName,
-	partsPrefix,
-	sumsPrefix,
-	uploadKey,
-} from "./object-keys.ts";
+import { manifestKey, parsePartName, partsPrefix, sumsPrefix, uploadKey } from "./object-keys.ts";
 import type { ObjectStore } from "./object-store.ts";
 
 /** SHA-256 in whatever way the runtime computes it; `Codecs.createSha256` fits. */
