@@ -53,12 +53,12 @@ export function createKiller(folder: string, name: string): Killer {
 	let open = 0;
 	let passed = 0;
 	let due = false;
+	const longer = name === "http" && process.env.CRASH_HTTP_LIVES !== "short" ? 12 : 1;
 	const target = draw();
 
 	/** A point with few deaths, the Nth point, or a moment. */
 	function draw(): { point: string; times: number } | { nth: number } | { ms: number } {
 		const random = Math.random();
-		const longer = name === "http" ? 12 : 1;
 		if (random < 0.2) return { ms: 20 + Math.random() * 1_500 * longer };
 		if (random < 0.4 || seen.size === 0) {
 			return { nth: 1 + Math.floor(Math.random() * 120 * longer) };
@@ -84,7 +84,7 @@ export function createKiller(folder: string, name: string): Killer {
 		setTimeout(strike, target.ms).unref();
 	}
 	// Who waits for a point that doesn't come dies at the next one; the service lives longer than its loaders.
-	const lifeMs = name === "http" ? 40_000 : 8_000;
+	const lifeMs = longer === 1 ? 8_000 : 40_000;
 	setTimeout(() => {
 		due = true;
 	}, lifeMs).unref();

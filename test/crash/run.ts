@@ -37,6 +37,8 @@ const clients = 8;
 export async function runCrashes(options: {
 	kills: number;
 	loadsPerRound: number;
+	/** Loaders, and now and then the service above them; or the service alone, soon. */
+	who?: "all" | "http";
 	say?: (line: string) => void;
 }): Promise<CrashResult> {
 	const { say = () => {} } = options;
@@ -91,8 +93,9 @@ export async function runCrashes(options: {
 					DUCKDOCK_PART_BYTES: "262144",
 					CRASH_FOLDER: folder,
 					CRASH_LOADER_MODULE: loader,
-					CRASH_LOADER: "1",
-					CRASH_HTTP: services++ % 4 === 3 ? "0" : "1",
+					CRASH_LOADER: options.who === "http" ? "0" : "1",
+					CRASH_HTTP: options.who === "http" || services++ % 4 !== 3 ? "1" : "0",
+					CRASH_HTTP_LIVES: options.who === "http" ? "short" : "long",
 				},
 				stdio: ["ignore", "pipe", "pipe"],
 			});
@@ -223,6 +226,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
 			loads: { type: "string", default: "120" },
 			/** Services side by side, each with a store and a database of its own. */
 			services: { type: "string", default: "1" },
+			/** `http`: the HTTP process alone dies. */
+			who: { type: "string", default: "all" },
 			record: { type: "boolean", default: false },
 		},
 	});
@@ -232,6 +237,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
 			runCrashes({
 				kills: Math.ceil(Number(values.kills) / services),
 				loadsPerRound: Number(values.loads),
+				who: values.who === "http" ? "http" : "all",
 				say: (line) => process.stderr.write(`service ${at + 1}, ${line}\n`),
 			}),
 		),
@@ -240,7 +246,10 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
 	process.stdout.write(report(result));
 	for (const fault of result.faults.slice(0, 50)) process.stdout.write(`FAULT ${fault}\n`);
 	if (values.record && result.faults.length === 0) {
-		writeFileSync(new URL("RECORD.md", import.meta.url), report(result));
+		writeFileSync(
+			new URL(values.who === "http" ? "RECORD-http.md" : "RECORD.md", import.meta.url),
+			report(result),
+		);
 	}
 	process.exit(result.faults.length === 0 ? 0 : 1);
 }
