@@ -91,7 +91,7 @@ export function httpOneRequest(data: Dataset, name = "HTTP, one request"): Bench
 					format,
 					`${service.url}/v1/ingest/${table}?mode=create`,
 				]);
-				const [receipt, timing] = run.stdout.trim().split("\n").slice(-2) as [string, string];
+				const [receipt, timing] = run.stdout.trim().split(/\n+/).slice(-2) as [string, string];
 				const peakBytes = service.peakBytes();
 				await service.stop();
 				await check(data, service.databasePath);
