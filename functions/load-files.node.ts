@@ -14,6 +14,7 @@ import { createLog } from "../src/log.ts";
 import { loadFiles } from "../src/replay/load-files.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
 import { targetOf } from "../src/target-template.ts";
+import { engineOptions } from "./engine-options.node.ts";
 
 interface World {
 	env: Environment;
@@ -84,13 +85,13 @@ export async function tryTarget(
 }
 
 function createSink(target: string, tenant: string, config: Config, { env, clock }: World) {
-	const { memoryLimit, threads } = config.engine;
+	const { threads } = config.engine;
 	// Statements that stream hold a thread of libuv's pool each while they are fed.
 	const threadPoolSize = Number(process.env.UV_THREADPOOL_SIZE ?? 4);
 	return createDuckdbSink({
 		target,
 		singleTenant: tenant,
-		...(memoryLimit === null ? {} : { memoryLimit }),
+		...engineOptions(config),
 		threads: threads ?? availableParallelism(),
 		copyArrow: env.DUCKDOCK_ARROW_COPY === "1",
 		threadPoolSize,
@@ -106,6 +107,6 @@ function databaseTarget(dbPath: string): string {
 
 /** Limits and engine count for `load`; a service's store, target and address don't. */
 function loaderSettings(env: Environment): Environment {
-	const names = /^DUCKDOCK_(MEMORY_LIMIT|THREADS|MAX_[A-Z_]+)$/;
+	const names = /^DUCKDOCK_(MEMORY_LIMIT|THREADS|EXTENSIONS|LAKE_DATA|MAX_[A-Z_]+)$/;
 	return Object.fromEntries(Object.entries(env).filter(([name]) => names.test(name)));
 }
