@@ -40,6 +40,7 @@ import {
 } from "../src/upload/node-server-options.ts";
 import { consolePages } from "./console-pages.node.ts";
 import { openStore } from "./open-store.node.ts";
+import { refuseUnparsed } from "./refuse-unparsed.node.ts";
 import type { LoaderConfig } from "./run-loader.node.ts";
 
 export interface ServiceOptions {
@@ -249,6 +250,7 @@ function listen(
 						() => resolve(server),
 					);
 		if ("maxHeadersCount" in server) server.maxHeadersCount = maxHeadersCount;
+		server.on("clientError", refuseUnparsed);
 		server.once("error", reject);
 	});
 }
