@@ -200,7 +200,11 @@ describe("a table that is there", () => {
 	test("with no column left under ignore it is schema_mismatch", async () => {
 		await at.sql("CREATE TABLE t(id INTEGER)");
 		const error = await at.refusal({ on_extra_columns: "ignore", columns: [int32("x", [1])] });
-		expect(error.code).toBe("schema_mismatch");
+		expect([error.code, error.place.column]).toEqual(["schema_mismatch", "x"]);
+		// In the form that every other schema_mismatch has: it was bare names once.
+		expect(error.extra.columns).toEqual([
+			{ column: "x", detail: 'main.t has no column "x" that takes values' },
+		]);
 	});
 
 	test("extra columns under add are added in the same transaction and NULL in older rows", async () => {

@@ -25,10 +25,19 @@ export function positionsToScan(
 	const columns = byName(existing.columns, (column) => column.name);
 	const kept = all.filter((at) => columns.get(foldName(fields[at]!.name))?.generated === false);
 	if (kept.length > 0) return kept;
+	const table = formatTableName(existing.name);
 	throw new IngestError(
 		"schema_mismatch",
-		`none of the ${fields.length} columns is a column of ${formatTableName(existing.name)}`,
-		{ extra: { columns: fields.map((field) => field.name) } },
+		`none of the ${fields.length} columns is a column of ${table}`,
+		{
+			...(fields.length === 1 ? { column: fields[0]!.name } : {}),
+			extra: {
+				columns: fields.map(({ name }) => ({
+					column: name,
+					detail: `${table} has no column "${name}" that takes values`,
+				})),
+			},
+		},
 	);
 }
 
