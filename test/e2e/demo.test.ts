@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { runProcess } from "./world.ts";
 
 describe("npm run demo", () => {
-	it("prints a committed receipt and the rows of a query, in under a minute", async () => {
-		const started = Date.now();
+	it("prints a committed receipt and the rows of a query", async () => {
 		const ran = await runProcess("npm", ["run", "demo"]);
 		expect(ran.code, ran.stderr).toBe(0);
 		const documents = ran.stdout
@@ -24,6 +23,5 @@ describe("npm run demo", () => {
 			"Technology",
 		]);
 		expect(rows.reduce((sum, row) => sum + row.orders, 0)).toBe(9_994);
-		expect(Date.now() - started).toBeLessThan(60_000);
 	});
 });
