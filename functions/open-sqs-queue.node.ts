@@ -3,8 +3,7 @@ import { SQSClient } from "@aws-sdk/client-sqs";
 import { systemClock } from "../src/clock.ts";
 import type { ReplayJob } from "../src/flow.ts";
 import type { Log } from "../src/log.ts";
-import { createSqsQueue } from "../src/trigger/queues/sqs-queue.ts";
-import type { ReplayQueue } from "../src/trigger/replay-queue.ts";
+import { createSqsQueue, type SqsQueue } from "../src/trigger/queues/sqs-queue.ts";
 
 /** Tries of one request. */
 const maxAttempts = 5;
@@ -16,7 +15,7 @@ export function createQueueClient(): SQSClient {
 export function openSqsQueue(
 	queueUrl: string,
 	{ log, take }: { log: Log; take: (body: string) => Promise<ReplayJob[]> },
-): ReplayQueue {
+): SqsQueue {
 	const client = createQueueClient();
 	return createSqsQueue({ client, queueUrl, clock: systemClock, log, take, bucketAnnounces: true });
 }

@@ -96,6 +96,7 @@ export async function startSqsLoader(
 		while (!signal.aborted) {
 			await clock.sleep(everyMs, signal).catch(() => {});
 			if (signal.aborted) return;
+			const isIdle = (await queue.waiting().catch(() => 1)) === 0;
 			await sweep(
 				{
 					store,
@@ -103,7 +104,7 @@ export async function startSqsLoader(
 					clock,
 					log,
 					limits: config.limits,
-					send: (job) => queue.send(job, { again: true }),
+					send: isIdle ? (job) => queue.send(job, { again: true }) : null,
 					noticeMs: everyMs,
 				},
 				signal,

@@ -157,6 +157,7 @@ async function hide({ receiptHandle, messageId }: SqsRecord, againMs: number): P
 async function sweepOnce(stop: AbortSignal): Promise<void> {
 	const queue =
 		sqsQueueUrl === null ? null : openSqsQueue(sqsQueueUrl, { log, take: async () => [] });
+	const isIdle = queue !== null && (await queue.waiting()) === 0;
 	const { removed, sent, uploads } = await sweep(
 		{
 			store,
@@ -164,7 +165,7 @@ async function sweepOnce(stop: AbortSignal): Promise<void> {
 			clock,
 			log,
 			limits: config.limits,
-			send: queue === null ? null : (job) => queue.send(job, { again: true }),
+			send: isIdle ? (job) => queue.send(job, { again: true }) : null,
 			// A message may be with a loader for as long as a function runs.
 			noticeMs: 30 * 60_000,
 		},

@@ -11,6 +11,7 @@
 import {
 	ChangeMessageVisibilityCommand,
 	DeleteMessageCommand,
+	GetQueueAttributesCommand,
 	type Message,
 	ReceiveMessageCommand,
 	SendMessageCommand,
@@ -42,7 +43,15 @@ const messagesAtOnce = 10;
 const defaultVisibilitySeconds = 60;
 const pauseAfterErrorMs = 2_000;
 
-export function createSqsQueue(options: SqsQueueOptions): ReplayQueue {
+export interface SqsQueue extends ReplayQueue {
+	/**
+	 * Messages that wait, about. While there are some, a load without a receipt is not
+	 * lost but not reached yet: who sends it again only makes the queue longer.
+	 */
+	waiting(): Promise<number>;
+}
+
+export function createSqsQueue(options: SqsQueueOptions): SqsQueue {
 	const { client, queueUrl: QueueUrl, clock, log } = options;
 	const visibilitySeconds = options.visibilitySeconds ?? defaultVisibilitySeconds;
 
@@ -121,6 +130,14 @@ export function createSqsQueue(options: SqsQueueOptions): ReplayQueue {
 	}
 
 	return {
+		async waiting() {
+			const name = "ApproximateNumberOfMessages";
+			const { Attributes } = await client.send(
+				new GetQueueAttributesCommand({ QueueUrl, AttributeNames: [name] }),
+			);
+			return Number(Attributes?.[name] ?? 0);
+		},
+
 		async send(job, { again = false } = {}) {
 			if (options.bucketAnnounces && !again) return;
 			try {
