@@ -139,28 +139,31 @@ describe("duckdock load", () => {
 		expect([reused.code, reused.json.code]).toEqual([65, "idempotency_key_reused"]);
 	});
 
-	it("ends with the exit code of each kind of failure and a problem that names it", async () => {
+	const one = () => stream({ id: Int32Array.of(1) });
+	const half = () => superstoreBytes().subarray(0, superstoreBytes().length / 2);
+	it.each<[string, () => Uint8Array | string | null, string[], number, string]>([
+		["a file that isn't there", () => null, ["t"], 66, "bad_request"],
+		["a CSV file", () => "id,name\n1,x\n", ["t"], 65, "not_arrow"],
+		["an empty file", () => "", ["t"], 65, "not_arrow"],
+		["half a file", half, ["t"], 65, "truncated_stream"],
+		["the ledger's schema", one, ["_DuckDock.loads"], 77, "forbidden_table"],
+		["no name", one, [""], 65, "bad_request"],
+		["no table to append to", one, ["none", "--mode", "append"], 73, "table_not_found"],
+		["another count of rows", one, ["t", "--rows", "5"], 1, "row_count_mismatch"],
+	])(
+		"ends with its exit code and problem for %s",
+		async (name, bytes, [table, ...more], code, problem) => {
+			const content = bytes();
+			const path = join(folder, `${name}.arrow`);
+			if (content !== null) writeFileSync(path, content);
+			const ran = await load([path], newDatabase(), table!, ...more);
+			expect([ran.code, ran.json.code]).toEqual([code, problem]);
+		},
+	);
+
+	it("creates a table once", async () => {
 		const db = newDatabase();
-		const good = file("good.arrow", stream({ id: Int32Array.of(1) }));
-		const whole = superstoreBytes();
-		const failures: [string[], number, string][] = [
-			[[join(folder, "missing.arrow"), "--db", db, "--table", "t"], 66, "bad_request"],
-			[[file("a.csv", "id,name\n1,x\n"), "--db", db, "--table", "t"], 65, "not_arrow"],
-			[[file("empty.arrow", ""), "--db", db, "--table", "t"], 65, "not_arrow"],
-			[
-				[file("cut.arrow", whole.subarray(0, whole.length / 2)), "--db", db, "--table", "t"],
-				65,
-				"truncated_stream",
-			],
-			[[good, "--db", db, "--table", "_DuckDock.loads"], 77, "forbidden_table"],
-			[[good, "--db", db, "--table", ""], 65, "bad_request"],
-			[[good, "--db", db, "--table", "none", "--mode", "append"], 73, "table_not_found"],
-			[[good, "--db", db, "--table", "t", "--rows", "5"], 1, "row_count_mismatch"],
-		];
-		for (const [args, code, problem] of failures) {
-			const ran = await cliJson(["load", ...args]);
-			expect([args.at(-1), ran.code, ran.json.code]).toEqual([args.at(-1), code, problem]);
-		}
+		const good = file("good.arrow", one());
 		expect((await load([good], db, "t", "--mode", "create")).code).toBe(0);
 		const exists = await load([good], db, "t", "--mode", "create");
 		expect([exists.code, exists.json.code]).toEqual([73, "table_exists"]);
