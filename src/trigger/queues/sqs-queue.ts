@@ -5,7 +5,8 @@
  *
  * A message stays invisible while its loads run, and is deleted when all have ended.
  * What nobody can read is left to the queue's redrive policy, which moves it to the
- * dead letters. Every receive counts there, also one that found its load running.
+ * dead letters. Every receive counts there, also one that found its load running and
+ * one that was given back because its loader was told to stop.
  */
 
 import {
@@ -168,7 +169,16 @@ export function createSqsQueue(options: SqsQueueOptions): SqsQueue {
 					log.warn("the queue could not be asked", { error: String(error) });
 					await clock.sleep(pauseAfterErrorMs, signal).catch(() => {});
 				}
-				for (const deliveries of await Promise.all(messages.map(open))) yield* deliveries;
+				const deliveries = (await Promise.all(messages.map(open))).flat();
+				try {
+					for (let next = deliveries.shift(); next !== undefined; next = deliveries.shift()) {
+						yield next;
+						if (signal.aborted) break;
+					}
+				} finally {
+					// Nobody takes these any more: they are for the next loader, at once.
+					await Promise.all(deliveries.map((delivery) => delivery.retry(0)));
+				}
 			}
 		},
 	};
