@@ -19,7 +19,7 @@ import { arrowNumbers } from "../contract/arrow-bytes.ts";
 import { query } from "../e2e/world.ts";
 import { type EventServer, startMoto } from "./servers/moto.ts";
 
-const files = Number(process.env.DUCKDOCK_FILES ?? 40);
+const files = Number(process.env.DUCKDOCK_FILES ?? 24);
 const kills = Math.max(3, Math.round(files / 50));
 const folder = mkdtempSync(join(tmpdir(), "duckdock-drops-"));
 let server: EventServer;
