@@ -1,5 +1,5 @@
 /**
- * `npm run crash -- --kills 500 [--record]`: callers that never give up load into a
+ * `npm run crash -- --kills 500 [--services 4] [--who http] [--record]`: callers that never give up load into a
  * service whose processes are killed with SIGKILL at every point of the flow;
  * round by round the database is opened by a fresh process and everything looked at.
  */
