@@ -220,22 +220,20 @@ async function loadedSource(data: Dataset): Promise<string> {
 }
 
 export function pythonInProcess(python: string, data: Dataset, name: string): BenchCase {
+	return pythonInsert(python, data, name, "in_process.py");
+}
+
+export function adbcIngest(python: string, data: Dataset, name = "ADBC in Python"): BenchCase {
+	return pythonInsert(python, data, name, "adbc.py");
+}
+
+/** One of Python's ways into a new database, in a process of its own. */
+function pythonInsert(python: string, data: Dataset, name: string, script: string): BenchCase {
 	return {
 		name,
 		async run(folder) {
 			const database = join(folder, "python.duckdb");
-			const args = [pythonScript("in_process.py"), data.path, database, table];
-			return ofScript(data, database, await runChild(python, args, quietPython));
-		},
-	};
-}
-
-export function adbcIngest(python: string, data: Dataset, name = "ADBC in Python"): BenchCase {
-	return {
-		name,
-		async run(folder) {
-			const database = join(folder, "adbc.duckdb");
-			const args = [pythonScript("adbc.py"), data.path, database, table];
+			const args = [pythonScript(script), data.path, database, table];
 			return ofScript(data, database, await runChild(python, args, quietPython));
 		},
 	};
