@@ -5,9 +5,9 @@
 
 import { findBadOffset, findInvalidUtf8, findLongDecimal, findOutside } from "../native/kernels.js";
 import { bytes } from "../native/test/arrays.ts";
-import { decimalsOver } from "../src/arrow/check-decimals.ts";
-import { findBadOffset as findBadOffsetTs } from "../src/arrow/offsets.ts";
-import { findInvalidUtf8 as findInvalidUtf8Ts, skipAscii } from "../src/arrow/utf8.ts";
+import { findBadOffset as findBadOffsetTs } from "../src/arrow/array/offsets.ts";
+import { decimalsOver } from "../src/arrow/check/check-decimals.ts";
+import { findInvalidUtf8 as findInvalidUtf8Ts, skipAscii } from "../src/arrow/check/utf8.ts";
 
 function best(work: () => number): number {
 	let fastest = Number.POSITIVE_INFINITY;

@@ -9,8 +9,8 @@
 import type { BodyCompression } from "apache-arrow/fb/body-compression";
 import { IngestError } from "../errors.ts";
 import type { Codecs } from "./codecs.ts";
-import { readSize } from "./int64.ts";
 import type { Metadata } from "./types.ts";
+import { readSize } from "./wire/int64.ts";
 
 export const bodyCodecs = ["lz4_frame", "zstd"] as const;
 export type BodyCodec = (typeof bodyCodecs)[number];

@@ -20,8 +20,8 @@
 
 import { IngestError } from "../errors.ts";
 import type { Limits } from "../limits.ts";
-import { fieldCheck } from "./check-field.ts";
-import { type Place, refuseArray } from "./check-place.ts";
+import { fieldCheck } from "./check/check-field.ts";
+import { type Place, refuseArray } from "./check/check-place.ts";
 import type { Codecs } from "./codecs.ts";
 import { typeName } from "./type-name.ts";
 import type { RawBatch, Schema } from "./types.ts";

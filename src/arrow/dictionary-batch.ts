@@ -18,8 +18,8 @@
 
 import { IngestError } from "../errors.ts";
 import type { Limits } from "../limits.ts";
+import { concatArrays, concatSlices } from "./array/concat-arrays.ts";
 import type { Codecs } from "./codecs.ts";
-import { concatArrays, concatSlices } from "./concat-arrays.ts";
 import { sameShape } from "./same-fields.ts";
 import type { ArrayData, Field } from "./types.ts";
 

@@ -30,12 +30,12 @@
 import { IngestError } from "../errors.ts";
 import type { Warning } from "../flow.ts";
 import { defaultLimits } from "../limits.ts";
+import { sliceArray } from "./array/slice-array.ts";
 import type { Codecs } from "./codecs.ts";
-import { planField } from "./form-field.ts";
-import { meteredCodecs } from "./metered-codecs.ts";
-import { keepNullPromise, takeBackPromises } from "./null-promise.ts";
-import { pieceRows } from "./piece-rows.ts";
-import { sliceArray } from "./slice-array.ts";
+import { planField } from "./form/form-field.ts";
+import { meteredCodecs } from "./form/metered-codecs.ts";
+import { keepNullPromise, takeBackPromises } from "./form/null-promise.ts";
+import { pieceRows } from "./form/piece-rows.ts";
 import { typeName } from "./type-name.ts";
 import type { CheckedBatch, Field, RawBatch, Schema } from "./types.ts";
 

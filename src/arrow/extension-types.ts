@@ -17,7 +17,9 @@
  */
 
 import { IngestError } from "../errors.ts";
-import { type Place, refuseValue } from "./check-place.ts";
+import { type Place, refuseValue } from "./check/check-place.ts";
+import { createJsonChecker } from "./check/json-check.ts";
+import { createValueCursor, type ValueCursor } from "./check/value-cursor.ts";
 import {
 	extensionMetadataKey,
 	extensionName,
@@ -25,11 +27,9 @@ import {
 	isBinary,
 	isText,
 	withoutExtension,
-} from "./geoarrow-metadata.ts";
-import { createJsonChecker } from "./json-check.ts";
+} from "./geo/geoarrow-metadata.ts";
 import { typeName } from "./type-name.ts";
 import type { ArrayData, ArrowType, Field } from "./types.ts";
-import { createValueCursor, type ValueCursor } from "./value-cursor.ts";
 
 interface Extension {
 	/** For messages. */

@@ -10,23 +10,6 @@
  */
 
 import { IngestError } from "../errors.ts";
-import { ByteCursor } from "./byte-cursor.ts";
-import {
-	type AtRest,
-	decodeFileDictionary,
-	once,
-	readFileAtRest,
-	readFooterAtRest,
-} from "./file-at-rest.ts";
-import {
-	type FileBlock,
-	fileHeadBytes,
-	fileTailBytes,
-	footerLength,
-	maxGapBytes,
-	parseFooter,
-} from "./file-footer.ts";
-import { verifyMessage } from "./flatbuffer-verify.ts";
 import { headerTypes, parseMessage, readMessage } from "./message-stream.ts";
 import { sameShape } from "./same-fields.ts";
 import type { SentSchema } from "./schema.ts";
@@ -34,6 +17,23 @@ import { beginsLegacyMessage, fileMagic } from "./sniff.ts";
 import type { SourceContext, SourceEvent } from "./source-events.ts";
 import { refuseBeforeSchema, StreamDecoder, schemaOf } from "./stream-decoder.ts";
 import type { Field } from "./types.ts";
+import { ByteCursor } from "./wire/byte-cursor.ts";
+import {
+	type AtRest,
+	decodeFileDictionary,
+	once,
+	readFileAtRest,
+	readFooterAtRest,
+} from "./wire/file-at-rest.ts";
+import {
+	type FileBlock,
+	fileHeadBytes,
+	fileTailBytes,
+	footerLength,
+	maxGapBytes,
+	parseFooter,
+} from "./wire/file-footer.ts";
+import { verifyMessage } from "./wire/flatbuffer-verify.ts";
 
 /** `cursor` stands at the file's first byte, and after its last one when this ends. */
 export async function* readFileComingBy(

@@ -14,11 +14,11 @@
 
 import { IngestError } from "../errors.ts";
 import type { Warning } from "../flow.ts";
-import type { Place } from "./check-place.ts";
+import type { Place } from "./check/check-place.ts";
 import type { Codecs } from "./codecs.ts";
-import { boxShape } from "./geoarrow-box.ts";
-import { checkedWkb, wkbFromNative, wkbFromWkt } from "./geoarrow-convert.ts";
-import { engineCrs } from "./geoarrow-crs.ts";
+import { boxShape } from "./geo/geoarrow-box.ts";
+import { checkedWkb, wkbFromNative, wkbFromWkt } from "./geo/geoarrow-convert.ts";
+import { engineCrs } from "./geo/geoarrow-crs.ts";
 import {
 	extensionMetadataKey,
 	extensionName,
@@ -27,9 +27,9 @@ import {
 	isBinary,
 	isText,
 	withoutExtension,
-} from "./geoarrow-metadata.ts";
-import { type GeometryShape, nativeShape } from "./geoarrow-native.ts";
-import { collectionShape, unionShape } from "./geoarrow-union.ts";
+} from "./geo/geoarrow-metadata.ts";
+import { type GeometryShape, nativeShape } from "./geo/geoarrow-native.ts";
+import { collectionShape, unionShape } from "./geo/geoarrow-union.ts";
 import type { ArrayData, Field } from "./types.ts";
 
 export interface GeoPlan {

@@ -19,9 +19,9 @@ import { Message } from "apache-arrow/fb/message";
 import { ByteBuffer } from "flatbuffers";
 import { IngestError } from "../errors.ts";
 import type { Limits } from "../limits.ts";
-import type { ByteCursor } from "./byte-cursor.ts";
 import type { Codecs } from "./codecs.ts";
-import { verifyMessage } from "./flatbuffer-verify.ts";
+import type { ByteCursor } from "./wire/byte-cursor.ts";
+import { verifyMessage } from "./wire/flatbuffer-verify.ts";
 
 const continuationMarker = 0xffffffff;
 const MiB = 1024 * 1024;

@@ -14,14 +14,14 @@
 
 import { IngestError } from "../errors.ts";
 import type { Warning } from "../flow.ts";
-import { ByteCursor } from "./byte-cursor.ts";
 import type { ByteSource } from "./byte-source.ts";
-import { readFileAtRest, readFooterAtRest } from "./file-at-rest.ts";
 import { readFileComingBy } from "./file-format.ts";
 import { readMessage } from "./message-stream.ts";
 import { beginsArrow, fileMagic, knownFormat, requireArrow, sniffBytes } from "./sniff.ts";
 import type { ReadOptions, SourceContext, SourceEvent } from "./source-events.ts";
 import { refuseBeforeSchema, StreamDecoder, schemaOf } from "./stream-decoder.ts";
+import { ByteCursor } from "./wire/byte-cursor.ts";
+import { readFileAtRest, readFooterAtRest } from "./wire/file-at-rest.ts";
 
 export async function* readSource(
 	source: ByteSource,

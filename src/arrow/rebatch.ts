@@ -11,10 +11,10 @@
  * A batch that would take the join beyond is given out after what waits.
  */
 
+import { concatArrays } from "./array/concat-arrays.ts";
+import { sliceArray } from "./array/slice-array.ts";
 import type { Codecs } from "./codecs.ts";
-import { concatArrays } from "./concat-arrays.ts";
-import { pieceRows } from "./piece-rows.ts";
-import { sliceArray } from "./slice-array.ts";
+import { pieceRows } from "./form/piece-rows.ts";
 import type { ArrayData, CheckedBatch, Field } from "./types.ts";
 
 export interface RebatchOptions {

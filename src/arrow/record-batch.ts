@@ -15,13 +15,13 @@ import { FieldNode } from "apache-arrow/fb/field-node";
 import type { RecordBatch } from "apache-arrow/fb/record-batch";
 import { IngestError } from "../errors.ts";
 import type { Limits } from "../limits.ts";
-import { countNulls } from "./bitmap.ts";
+import { countNulls } from "./array/bitmap.ts";
 import type { BodyCodec } from "./body-compression.ts";
 import { uncompressedLength, unpackBuffer } from "./body-compression.ts";
 import type { Codecs } from "./codecs.ts";
-import { readSize } from "./int64.ts";
-import { swapToLittleEndian } from "./swap-endian.ts";
 import type { ArrayData, ArrowType, Field } from "./types.ts";
+import { readSize } from "./wire/int64.ts";
+import { swapToLittleEndian } from "./wire/swap-endian.ts";
 
 export interface BatchSource {
 	header: RecordBatch;

@@ -16,8 +16,8 @@ import { Encoding } from "flatbuffers";
 import { IngestError } from "../errors.ts";
 import { type Limits, maxNameBytes } from "../limits.ts";
 import { foldName } from "../table-name.ts";
-import { decodeText, invalid, readInt, readType } from "./arrow-type.ts";
 import type { ArrowType, Field, Metadata, Schema } from "./types.ts";
+import { decodeText, invalid, readInt, readType } from "./wire/arrow-type.ts";
 
 /** Schema.fbs, enum MetadataVersion: V4 is 3, V5 is 4. */
 export const v4 = 3;

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { constants, zstdDecompressSync } from "node:zlib";
 import type { Codecs } from "../arrow/codecs.ts";
-import { decodeLz4Frames } from "../arrow/lz4-frame.ts";
+import { decodeLz4Frames } from "../arrow/wire/lz4-frame.ts";
 
 export const nodeCodecs: Codecs = {
 	lz4Frame: (source, size) => decodeLz4Frames(source, size, allocate),

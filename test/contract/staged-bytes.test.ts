@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readlink, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ByteCursor } from "../../src/arrow/byte-cursor.ts";
+import { ByteCursor } from "../../src/arrow/wire/byte-cursor.ts";
 import type { Manifest, ManifestPart } from "../../src/flow.ts";
 import { nodeCodecs } from "../../src/replay/node-codecs.ts";
 import { openStaged } from "../../src/replay/open-staged.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Place } from "../../../src/arrow/check-place.ts";
+import type { Place } from "../../../src/arrow/check/check-place.ts";
 import {
 	checkExtensionStorage,
 	engineExtension,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { createValueCursor } from "../../../src/arrow/check/value-cursor.ts";
 import { geoPlan } from "../../../src/arrow/geoarrow.ts";
 import type { Field } from "../../../src/arrow/types.ts";
-import { createValueCursor } from "../../../src/arrow/value-cursor.ts";
 import {
 	allocateOnly,
 	makeArray,

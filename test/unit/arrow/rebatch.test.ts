@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { sliceArray } from "../../../src/arrow/array/slice-array.ts";
 import { createBatchChecker } from "../../../src/arrow/check-batch.ts";
 import { planEngineForm } from "../../../src/arrow/engine-form.ts";
 import { rebatch } from "../../../src/arrow/rebatch.ts";
-import { sliceArray } from "../../../src/arrow/slice-array.ts";
 import type { ArrayData, CheckedBatch, Field } from "../../../src/arrow/types.ts";
 import { defaultLimits } from "../../../src/limits.ts";
 import { arrayOf, field, int, plainCodecs, valuesOf } from "./support/arrays.ts";

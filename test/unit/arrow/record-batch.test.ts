@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { swapToLittleEndian } from "../../../src/arrow/swap-endian.ts";
 import type { Field } from "../../../src/arrow/types.ts";
+import { swapToLittleEndian } from "../../../src/arrow/wire/swap-endian.ts";
 import { nodeCodecs } from "../../../src/replay/node-codecs.ts";
 import { arrayOf, field, int } from "./support/arrays.ts";
 import { errorOf, readBack, sourceOf } from "./support/read-ipc.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ByteCursor } from "../../../src/arrow/byte-cursor.ts";
+import { ByteCursor } from "../../../src/arrow/wire/byte-cursor.ts";
 import { fileChunks } from "../../../src/cli/file-chunks.ts";
 
 const never = new AbortController().signal;

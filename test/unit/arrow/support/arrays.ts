@@ -1,7 +1,7 @@
 /** Builds arrays from plain values, and reads arrays of the engine's form back. Raw values: bigint for 64 bits and more, number below. */
 
+import { fixedWidth } from "../../../../src/arrow/array/fixed-width.ts";
 import type { Codecs } from "../../../../src/arrow/codecs.ts";
-import { fixedWidth } from "../../../../src/arrow/fixed-width.ts";
 import type { ArrayData, ArrowType, Field, IndexType } from "../../../../src/arrow/types.ts";
 
 export const plainCodecs: Codecs = {

@@ -1,6 +1,6 @@
 /** Arrays of geometry made from plain values, and what tests read back from WKB. */
 
-import type { Place } from "../../../../src/arrow/check-place.ts";
+import type { Place } from "../../../../src/arrow/check/check-place.ts";
 import type { Codecs } from "../../../../src/arrow/codecs.ts";
 import type { ArrayData, ArrowType, Field } from "../../../../src/arrow/types.ts";
 

@@ -1,6 +1,6 @@
 /** A small LZ4 frame writer: greedy matches over a hash of four bytes, or stored blocks. */
 
-import { xxHash32 } from "../../../../src/arrow/xxhash32.ts";
+import { xxHash32 } from "../../../../src/arrow/wire/xxhash32.ts";
 import { concat } from "./write-ipc.ts";
 
 export interface FrameOptions {
