@@ -29,7 +29,6 @@ import { sendJob } from "../src/stage/request-replay.ts";
 import { createKeyStore } from "../src/tenant/key-store.ts";
 import { hasQuotas, limitsOfTenants } from "../src/tenant/limits-of-tenants.ts";
 import { createMemoryQueue } from "../src/trigger/queues/memory-queue.ts";
-import { sweep } from "../src/trigger/sweep.ts";
 import { createApp } from "../src/upload/create-app.ts";
 import { createMetrics } from "../src/upload/metrics.ts";
 import {
@@ -39,9 +38,10 @@ import {
 	serverOptions,
 } from "../src/upload/node-server-options.ts";
 import { consolePages } from "./console-pages.node.ts";
-import { openStore } from "./open-store.node.ts";
+import { openStores } from "./open-stores.node.ts";
 import { refuseUnparsed } from "./refuse-unparsed.node.ts";
 import type { LoaderConfig } from "./run-loader.node.ts";
+import { sweepForEver } from "./sweep-for-ever.ts";
 
 export interface ServiceOptions {
 	log: Log;
@@ -73,8 +73,9 @@ const closeWaitMs = 10_000;
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
 	const { log } = options;
 	const { aroundStore = (store) => store } = options;
-	const store = patientStore(aroundStore(await openStore(config.store, config)), clock);
-	const keysStore = config.keysStore === null ? store : await openStore(config.keysStore, config);
+	const { store, dropStore, keysStore } = await openStores(config, (opened) =>
+		patientStore(aroundStore(opened), clock),
+	);
 	const newId = createIdMaker(clock);
 	const queue = createMemoryQueue({ clock, capacity: options.queueCapacity ?? 2_000 });
 	// Acknowledgements of the loader wake who waits; looking is but a net below.
@@ -101,11 +102,26 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 			`duckdock_loader_deaths_total ${loader.deaths()}`,
 		].join("\n");
 	});
-	const sweeping = sweepForEver();
+	const sweeping = sweepForEver(
+		{
+			store,
+			receipts,
+			clock,
+			log,
+			limits: config.limits,
+			sendNow: async () => (job) => sendJob({ queue, log }, job),
+			everyMs: options.sweepEveryMs ?? defaultSweepEveryMs,
+			alone: true,
+			...(options.keepCommittedMs === undefined
+				? {}
+				: { keepCommittedMs: options.keepCommittedMs }),
+		},
+		stopping.signal,
+	);
 
 	const app = createApp({
 		store,
-		...(config.dropStore === null ? {} : { dropStore: await openStore(config.dropStore, config) }),
+		dropStore,
 		clock,
 		log,
 		limits: config.limits,
@@ -141,38 +157,6 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 	const scheme = config.tls === null ? "http" : "https";
 	const url = `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 	log.info("listening", { url, store: store.description, target: config.target.template });
-
-	async function sweepForEver(): Promise<void> {
-		const everyMs = options.sweepEveryMs ?? defaultSweepEveryMs;
-		// At the start nothing is on its way: every load without a receipt is ours to send.
-		for (let noticeMs = 0; !stopping.signal.aborted; noticeMs = everyMs) {
-			const started = clock.now();
-			try {
-				const result = await sweep(
-					{
-						store,
-						receipts,
-						clock,
-						log,
-						limits: config.limits,
-						send: (job) => sendJob({ queue, log }, job),
-						noticeMs,
-						...(options.keepCommittedMs === undefined
-							? {}
-							: { keepCommittedMs: options.keepCommittedMs }),
-					},
-					stopping.signal,
-				);
-				const { removed, sent, uploads } = result;
-				log.debug("swept", { uploads, sent, removed: removed.length });
-			} catch (error) {
-				log.warn("a sweep failed", { error: (error as Error).message });
-			}
-			// At most a tenth of the time goes into walking.
-			const pauseMs = Math.max(everyMs, 9 * (clock.now() - started));
-			await clock.sleep(pauseMs, stopping.signal).catch(() => {});
-		}
-	}
 
 	let closed: Promise<void> | null = null;
 	return {

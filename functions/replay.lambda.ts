@@ -22,13 +22,11 @@ import { runReplayLoop } from "../src/replay/replay-loop.ts";
 import type { ReplayDeps } from "../src/replay/replay-one.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
 import { type BatchJob, createBatchQueue } from "../src/trigger/queues/batch-queue.ts";
-import type { DropDeps } from "../src/trigger/stage-drop.ts";
 import { sweep } from "../src/trigger/sweep.ts";
-import { takeNotices } from "../src/trigger/take-notices.ts";
-import { bucketPlaces } from "./bucket-places.ts";
 import { engineOptions } from "./engine-options.node.ts";
 import { createQueueClient, openSqsQueue } from "./open-sqs-queue.node.ts";
-import { openStore } from "./open-store.node.ts";
+import { openStores } from "./open-stores.node.ts";
+import { takeBucketEvents } from "./take-bucket-events.ts";
 
 interface SqsRecord {
 	messageId: string;
@@ -52,10 +50,8 @@ const clock = systemClock;
 const config = readConfig(process.env);
 const log = createLog(config.logLevel, (line) => console.log(line));
 const { sqsQueueUrl } = config;
-const store = await openStore(config.store, config);
-const dropStore = config.dropStore === null ? store : await openStore(config.dropStore, config);
+const { store, dropStore } = await openStores(config);
 const receipts = createStoreReceiptBook({ store, clock });
-const newId = createIdMaker(clock);
 const queueClient = createQueueClient();
 
 const loader: ReplayDeps = {
@@ -64,7 +60,7 @@ const loader: ReplayDeps = {
 	receipts,
 	clock,
 	log,
-	newId,
+	newId: createIdMaker(clock),
 	createSha256: nodeCodecs.createSha256,
 	deathsFromLeases: true,
 	sink: createDuckdbSink({
@@ -78,18 +74,7 @@ const loader: ReplayDeps = {
 	}),
 	...createStagedReader(config.limits),
 };
-const drops: DropDeps = {
-	store,
-	dropStore,
-	receipts,
-	clock,
-	log,
-	limits: config.limits,
-	newId,
-	// Its manifest's own event brings the load.
-	send: async () => {},
-};
-const places = bucketPlaces(config);
+const takeEvents = takeBucketEvents(config, { store, dropStore, receipts, clock, log });
 
 /** Of the time that is left at the start; at most so many milliseconds. */
 const share = (leftMs: number, part: number, atMostMs: number) => Math.min(leftMs * part, atMostMs);
@@ -110,7 +95,7 @@ export async function handler(event: LambdaEvent, context: LambdaContext): Promi
 	const take = async (record: SqsRecord) => {
 		const attempt = Number(record.attributes?.ApproximateReceiveCount ?? 1);
 		try {
-			for (const job of await takeNotices(drops, places, record.body)) {
+			for (const job of await takeEvents(record.body)) {
 				const name = `${job.tenant}/${job.upload_id}`;
 				const known = jobs.get(name);
 				if (known === undefined) jobs.set(name, { job, attempt, records: [record] });

@@ -11,18 +11,19 @@ import type { AddressInfo } from "node:net";
 import process from "node:process";
 import { serve } from "@hono/node-server";
 import { systemClock } from "../src/clock.ts";
-import { type Config, ConfigError, isLoopback, readConfig } from "../src/config.ts";
-import { createLog, type Log } from "../src/log.ts";
+import { type Config, ConfigError, isLoopback } from "../src/config.ts";
+import type { Log } from "../src/log.ts";
 import { createStoreReceiptBook } from "../src/receipt/store-receipt-book.ts";
 import { createLoaderHttp } from "../src/replay/loader-http.ts";
 import { superviseLoader } from "../src/replay/supervise-loader.ts";
 import { sendJob } from "../src/stage/request-replay.ts";
 import { createMemoryQueue } from "../src/trigger/queues/memory-queue.ts";
 import { minSecretChars } from "../src/trigger/signed-request.ts";
-import { sweep } from "../src/trigger/sweep.ts";
 import { serverOptions } from "../src/upload/node-server-options.ts";
 import { forkLoader } from "./all.node.ts";
-import { openStore } from "./open-store.node.ts";
+import { openStores } from "./open-stores.node.ts";
+import { runUntilStopped } from "./run-until-stopped.node.ts";
+import { sweepForEver } from "./sweep-for-ever.ts";
 
 export interface LoaderService {
 	url: string;
@@ -39,7 +40,7 @@ export async function startLoader(
 	options: { secret: string; listen: { host: string; port: number }; log: Log },
 ): Promise<LoaderService> {
 	const { log, listen } = options;
-	const store = await openStore(config.store, config);
+	const { store } = await openStores(config);
 	const queue = createMemoryQueue({ clock, capacity: 2_000 });
 	const receipts = createStoreReceiptBook({ store, clock, pollMs: { first: 250, last: 2_000 } });
 	const draining = new AbortController();
@@ -69,21 +70,19 @@ export async function startLoader(
 	const { port } = server.address() as AddressInfo;
 	const url = `http://${listen.host}:${port}`;
 	log.info("loader listens", { url, store: store.description, target: config.target.template });
-	const sweeping = sweepForEver();
-
-	/** What the queue lost is found here. */
-	async function sweepForEver(): Promise<void> {
-		const { signal } = draining;
-		const { limits } = config;
-		const send = (job: Parameters<typeof sendJob>[1]) => sendJob({ queue, log }, job);
-		while (!signal.aborted) {
-			await sweep(
-				{ store, receipts, clock, log, limits, send, noticeMs: sweepEveryMs },
-				signal,
-			).catch((error) => log.warn("a sweep failed", { error: String(error) }));
-			await clock.sleep(sweepEveryMs, signal).catch(() => {});
-		}
-	}
+	const sweeping = sweepForEver(
+		{
+			store,
+			receipts,
+			clock,
+			log,
+			limits: config.limits,
+			sendNow: async () => (job) => sendJob({ queue, log }, job),
+			everyMs: sweepEveryMs,
+			alone: false,
+		},
+		draining.signal,
+	);
 
 	return {
 		url,
@@ -120,19 +119,8 @@ function readLoaderEnvironment(environment: NodeJS.ProcessEnv) {
 	return { secret, listen: { host, port: Number(port) } };
 }
 
-async function main(): Promise<void> {
-	const { secret, listen } = readLoaderEnvironment(process.env);
-	const config = readConfig(process.env);
-	const log = createLog(config.logLevel, (line) => process.stderr.write(`${line}\n`));
-	const service = await startLoader(config, { secret, listen, log });
-	for (const signal of ["SIGINT", "SIGTERM"] as const) {
-		process.once(signal, () => service.close().then(() => process.exit(0)));
-	}
-}
-
 if (import.meta.main) {
-	main().catch((error) => {
-		process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-		process.exit(2);
-	});
+	await runUntilStopped(async (config, log) =>
+		startLoader(config, { ...readLoaderEnvironment(process.env), log }),
+	);
 }

@@ -17,7 +17,7 @@ import { createIdMaker } from "../src/stage/new-id.ts";
 import { createKeyStore } from "../src/tenant/key-store.ts";
 import { createApp } from "../src/upload/create-app.ts";
 import { openSqsQueue } from "./open-sqs-queue.node.ts";
-import { openStore } from "./open-store.node.ts";
+import { openStores } from "./open-stores.node.ts";
 
 /** 6 MB of base64 and the envelope around it: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
 const defaultMaxRequestBytes = 4_400_000;
@@ -25,9 +25,7 @@ const defaultMaxRequestBytes = 4_400_000;
 const clock = systemClock;
 const config = readConfig(process.env);
 const log = createLog(config.logLevel, (line) => console.log(line));
-const store = await openStore(config.store, config);
-const keys = config.keysStore === null ? store : await openStore(config.keysStore, config);
-const dropStore = config.dropStore === null ? store : await openStore(config.dropStore, config);
+const { store, dropStore, keysStore } = await openStores(config);
 const queue =
 	config.sqsQueueUrl === null
 		? // The sweep finds what is to run again.
@@ -37,7 +35,7 @@ const queue =
 const app = createApp({
 	store,
 	dropStore,
-	keyStore: createKeyStore({ store: keys, clock, log, singleTenant: config.singleTenant }),
+	keyStore: createKeyStore({ store: keysStore, clock, log, singleTenant: config.singleTenant }),
 	receipts: createStoreReceiptBook({ store, clock, pollMs: { first: 250, last: 2_000 } }),
 	queue,
 	clock,
