@@ -154,6 +154,8 @@ async function readBody(
 	const atOnce = sourceBytes === null ? Math.min(length, maxUnreceivedBytes) : length;
 	let body = allocate(codecs, atOnce);
 	let filled = 0;
+	// Small bodies come by the thousand; none of them waits where it is there.
+	if (atOnce === length && cursor.fillNow(body)) return body;
 	for (;;) {
 		filled = await cursor.fill(body, filled);
 		if (filled < body.byteLength) throw truncated(offset, `body of ${length} bytes`, filled);

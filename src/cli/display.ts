@@ -12,6 +12,11 @@ export function toDisplayBytes(bytes: number): string {
 	return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
 
+/** Digits in threes. `toLocaleString` would load the locales' data first, which takes longer than many a load. */
+export function toDisplayCount(count: number): string {
+	return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
 export function toDisplayDuration(ms: number): string {
 	if (ms < 1000) return `${Math.round(ms)} ms`;
 	if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;

@@ -2,7 +2,7 @@
 
 import type { Problem, Receipt } from "../flow.ts";
 import { advice } from "./advice.ts";
-import { toDisplayBytes, toDisplayDuration } from "./display.ts";
+import { toDisplayBytes, toDisplayCount, toDisplayDuration } from "./display.ts";
 
 export interface CommandResult {
 	json: unknown;
@@ -15,7 +15,7 @@ export function receiptText(receipt: Receipt): string {
 	const lines = [`${receipt.status} ${receipt.load_id}`];
 	const row = (name: string, value: string) => lines.push(`  ${name.padEnd(10)}${value}`);
 	row("table", `${receipt.table} (${receipt.mode}${receipt.created_table ? ", created" : ""})`);
-	row("rows", receipt.rows_inserted.toLocaleString("en-US"));
+	row("rows", toDisplayCount(receipt.rows_inserted));
 	row(
 		"bytes",
 		`${toDisplayBytes(receipt.bytes)} in ${plural(receipt.batches, "batch", "batches")}`,
@@ -64,5 +64,5 @@ export function tableText(rows: readonly (readonly string[])[]): string {
 }
 
 function plural(count: number, one: string, many: string): string {
-	return `${count.toLocaleString("en-US")} ${count === 1 ? one : many}`;
+	return `${toDisplayCount(count)} ${count === 1 ? one : many}`;
 }

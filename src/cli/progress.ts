@@ -4,7 +4,7 @@
  */
 import { SingleBar } from "cli-progress";
 import type { Clock } from "../clock.ts";
-import { toDisplayBytes, toDisplayDuration } from "./display.ts";
+import { toDisplayBytes, toDisplayCount, toDisplayDuration } from "./display.ts";
 
 export interface Progress {
 	/** `note` stands behind the numbers: parts in flight, a state. */
@@ -24,13 +24,13 @@ export interface ProgressOptions {
 }
 
 const plainLineEveryMs = 2_000;
+/** As often as the bar is drawn; values come by the batch. */
+const barEveryMs = 50;
 
 export function createProgress(options: ProgressOptions): Progress {
 	const started = options.clock.now();
 	const amount = (value: number) =>
-		options.unit === "bytes"
-			? toDisplayBytes(value)
-			: `${Math.round(value).toLocaleString("en-US")} rows`;
+		options.unit === "bytes" ? toDisplayBytes(value) : `${toDisplayCount(value)} rows`;
 	const words = (value: number, note: string) => {
 		const elapsedMs = Math.max(1, options.clock.now() - started);
 		const perSecond = (value / elapsedMs) * 1000;
@@ -67,18 +67,25 @@ function terminalProgress(
 	bar.start(options.total ?? 1, 0, { words: "" });
 	let value = 0;
 	let note = "";
-	const show = () => bar.update(Math.min(value, options.total ?? 0), { words: words(value, note) });
+	let shown = 0;
+	const show = () => {
+		shown = options.clock.now();
+		bar.update(Math.min(value, options.total ?? 0), { words: words(value, note) });
+	};
 	return {
 		update(next, nextNote) {
 			value = next;
 			note = nextNote;
-			show();
+			if (options.clock.now() - shown >= barEveryMs) show();
 		},
 		line(text) {
 			options.stderr.write(`\r\x1b[K${text}\n`);
 			show();
 		},
-		stop: () => bar.stop(),
+		stop() {
+			show();
+			bar.stop();
+		},
 	};
 }
 

@@ -43,9 +43,19 @@ export class ByteCursor {
 		return bytes;
 	}
 
+	/** Fills `target` where all of it lies in the current chunk; else false and nothing is consumed. */
+	fillNow(target: Uint8Array): boolean {
+		const bytes = this.take(target.byteLength);
+		if (bytes === null) return false;
+		target.set(bytes);
+		this.copiedBytes += bytes.byteLength;
+		return true;
+	}
+
 	/** The next `length` bytes in memory of their own; fewer only at the end of the source. */
 	async read(length: number): Promise<Uint8Array> {
 		const target = new Uint8Array(length);
+		if (this.fillNow(target)) return target;
 		const got = await this.fill(target);
 		return got === length ? target : target.subarray(0, got);
 	}
