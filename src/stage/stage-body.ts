@@ -8,9 +8,10 @@
 
 import { asIngestError, IngestError } from "../errors.ts";
 import type { ManifestPart, UploadRequest } from "../flow.ts";
+import { ChunkSource } from "./chunk-source.ts";
+import { type CutPart, cutPart } from "./cut-part.ts";
 import { putJson } from "./json-object.ts";
-import { measureBody, readChunk } from "./measure-body.ts";
-import { partKey, partName, uploadKey } from "./object-keys.ts";
+import { uploadKey } from "./object-keys.ts";
 import {
 	closeUpload,
 	type NewUpload,
@@ -28,8 +29,6 @@ export interface StagedBody {
 	sha256: string | null;
 }
 
-/** Bodies up to this are one write of known length. */
-const smallBodyBytes = 256 * 1024;
 /** Parts whose put may still be settling while the next one is read. */
 const maxSettling = 2;
 
@@ -100,9 +99,10 @@ async function cutBody(
 					{ extra: { limit_bytes: limits.maxParts * limits.partBytes } },
 				);
 			}
-			const { read, stored } = startPart(deps, upload, parts.length + 1, source, whole);
-			stored.catch(() => {});
-			parts.push(stored);
+			const { read, stored } = cutPart(deps, upload, parts.length + 1, source, whole);
+			const part = stored.then(assertNew);
+			part.catch(() => {});
+			parts.push(part);
 			await read;
 		}
 		const all = await Promise.all(parts);
@@ -122,119 +122,8 @@ async function cutBody(
 	}
 }
 
-/** `read` settles when the source may be read on, `stored` when the part is durable. */
-function startPart(
-	deps: StageDeps,
-	upload: UploadRequest,
-	n: number,
-	source: ChunkSource,
-	whole: { update(bytes: Uint8Array): void | Promise<void> } | null,
-): { read: Promise<void>; stored: Promise<ManifestPart> } {
-	const key = partKey(upload.tenant, upload.upload_id, partName(n));
-	const read = Promise.withResolvers<void>();
-	read.promise.catch(() => {});
-	const stored = (async () => {
-		try {
-			const little = await source.endsWithin(smallBodyBytes);
-			const direct = deps.store.needsKnownLength === true || little;
-			const cut = source.cut(deps.limits.partBytes, whole, read.resolve);
-			const measured = measureBody(cut, deps.createSha256());
-			const bytes = direct ? await collect(measured.stream) : measured.stream;
-			const info = await deps.store.put(key, bytes, { ifAbsent: true });
-			const { size, sha256 } = await measured.result();
-			if (info === null) throw new IngestError("internal", `there is an object ${key} already`);
-			return { n, key, size, etag: info.etag, sha256 };
-		} catch (error) {
-			read.reject(error);
-			throw error;
-		}
-	})();
-	return { read: read.promise, stored };
-}
-
-async function collect(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {
-	const chunks: Uint8Array[] = [];
-	let size = 0;
-	for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
-		chunks.push(chunk);
-		size += chunk.length;
-	}
-	if (chunks.length === 1) return chunks[0]!;
-	const bytes = new Uint8Array(size);
-	let at = 0;
-	for (const chunk of chunks) {
-		bytes.set(chunk, at);
-		at += chunk.length;
-	}
-	return bytes;
-}
-
-/** The body's chunks, read ahead by one so that its end is known before a part is begun. */
-class ChunkSource {
-	total = 0;
-	readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-	readonly #onBytes: (total: number) => void;
-	#ahead: Uint8Array[] = [];
-	#ended = false;
-
-	constructor(body: ReadableStream<Uint8Array>, onBytes: (total: number) => void) {
-		this.#reader = body.getReader();
-		this.#onBytes = onBytes;
-	}
-
-	async hasMore(): Promise<boolean> {
-		while (this.#ahead.length === 0 && !this.#ended) await this.#fill();
-		return this.#ahead.length > 0;
-	}
-
-	/** No more than that many bytes are left. */
-	async endsWithin(bytes: number): Promise<boolean> {
-		const ahead = () => this.#ahead.reduce((sum, chunk) => sum + chunk.length, 0);
-		while (!this.#ended && ahead() <= bytes) await this.#fill();
-		return this.#ended && ahead() <= bytes;
-	}
-
-	/** The next `limit` bytes as a stream; `onRead` once the source stands behind them. */
-	cut(
-		limit: number,
-		whole: { update(bytes: Uint8Array): void | Promise<void> } | null,
-		onRead: () => void,
-	): ReadableStream<Uint8Array> {
-		let left = limit;
-		return new ReadableStream<Uint8Array>(
-			{
-				pull: async (controller) => {
-					if (left === 0 || !(await this.hasMore())) {
-						onRead();
-						controller.close();
-						return;
-					}
-					let chunk = this.#ahead.shift()!;
-					if (chunk.length > left) {
-						this.#ahead.unshift(chunk.subarray(left));
-						chunk = chunk.subarray(0, left);
-					}
-					left -= chunk.length;
-					await whole?.update(chunk);
-					controller.enqueue(chunk);
-				},
-			},
-			{ highWaterMark: 0 },
-		);
-	}
-
-	cancel(reason: unknown): void {
-		this.#reader.cancel(reason).catch(() => {});
-	}
-
-	async #fill(): Promise<void> {
-		const { value } = await readChunk(this.#reader, this.total);
-		if (value === undefined) {
-			this.#ended = true;
-		} else if (value.length > 0) {
-			this.total += value.length;
-			this.#onBytes(this.total);
-			this.#ahead.push(value);
-		}
-	}
+/** Nobody else writes under an id that nobody else knows. */
+function assertNew({ part, key }: CutPart): ManifestPart {
+	if (part !== null) return part;
+	throw new IngestError("internal", `there is an object ${key} already`);
 }
