@@ -8,13 +8,13 @@
  * is another one by now, its load is `superseded`.
  */
 
-import type { ByteIterator, ByteSource } from "../arrow/byte-source.ts";
+import type { ByteSource } from "../arrow/byte-source.ts";
 import type { Sha256 } from "../arrow/codecs.ts";
 import { IngestError } from "../errors.ts";
 import type { Manifest, ManifestPart } from "../flow.ts";
-import type { StoredObject } from "../stage/object-store.ts";
 import { type PartStores, partsStore } from "../stage/parts-store.ts";
-import { mismatch, type PartReader, readPart } from "./part-reader.ts";
+import { mismatch, readPart } from "./part-reader.ts";
+import { readParts, sequenceOf } from "./read-parts.ts";
 
 export interface StagedSource extends ByteSource {
 	/** Reads and checks what no reader has read to its end. Before COMMIT. */
@@ -55,77 +55,22 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 		throw mismatch(part, `its ETag is no longer ${part.etag}`);
 	}
 
-	/** The parts in their order, the next one asked for while one is read. */
-	function readAll(signal: AbortSignal): ByteIterator {
-		let at = 0;
-		let reading: { part: ManifestPart; bytes: PartReader } | null = null;
-		let coming: Promise<StoredObject> | null = null;
-		const ask = (part: ManifestPart | undefined) => {
-			const asked = part === undefined ? null : open(part);
-			asked?.catch(() => {});
-			return asked;
-		};
-		async function release(): Promise<void> {
-			const { bytes } = reading ?? {};
-			coming?.then(
-				({ body }) => body.cancel().catch(() => {}),
-				() => {},
-			);
-			at = parts.length;
-			reading = null;
-			coming = null;
-			await bytes?.close();
-		}
-		/** `work` on the part that is read, or on the next one that has bytes; null: `none` of them has. */
-		async function read<T>(work: (bytes: PartReader) => Promise<T>, none: (got: T) => boolean) {
-			try {
-				for (;;) {
-					signal.throwIfAborted();
-					if (reading === null) {
-						const part = parts[at];
-						if (part === undefined) return null;
-						const object = await (coming ?? open(part));
-						at++;
-						reading = { part, bytes: readPart(part, object, createSha256) };
-						coming = ask(parts[at]);
-					}
-					const got = await work(reading.bytes);
-					if (!none(got)) return got;
-					verified.add(reading.part.n);
-					reading = null;
-				}
-			} catch (error) {
-				await release();
-				throw error;
-			}
-		}
-		return {
-			async next() {
-				const next = await read(
-					(bytes) => bytes.next(),
-					({ done }) => done === true,
-				);
-				return next ?? { done: true, value: undefined };
-			},
-			async readInto(target) {
-				const count = await read(
-					(bytes) => bytes.readInto(target),
-					(got) => got === 0,
-				);
-				return count ?? 0;
-			},
-			async return() {
-				await release();
-				return { done: true, value: undefined };
-			},
-		};
-	}
-
 	return {
 		// Not its id: the same bytes have the same warnings, however they came.
 		name: "the upload",
 
-		stream: (signal) => ({ [Symbol.asyncIterator]: () => readAll(signal) }),
+		stream: (signal) => ({
+			[Symbol.asyncIterator]: () =>
+				readParts(
+					{
+						parts: sequenceOf(parts),
+						open,
+						createSha256,
+						onVerified: ({ n }) => verified.add(n),
+					},
+					signal,
+				),
+		}),
 
 		atRest: {
 			size,
