@@ -23,6 +23,7 @@ export const errorCodes = {
 	table_exists: "the target table exists already, or is a view",
 	constraint_violation: "a constraint of the target table refuses a row",
 	upload_completed: "the upload was completed and takes no more bytes",
+	offset_mismatch: "the upload's bytes end elsewhere than where the append begins",
 	superseded: "a newer version of the object was loaded before",
 	load_in_progress: "the load is running",
 	upload_expired: "the staged bytes are gone",
@@ -63,6 +64,8 @@ export interface IngestErrorOptions extends ErrorPlace {
 	retryAfterSeconds?: number;
 	/** Further members of the problem document, such as `parts` or `columns`. */
 	extra?: Record<string, unknown>;
+	/** The problem's `type` where a registry has one; else it is made of the code. */
+	problemType?: string;
 }
 
 export class IngestError extends Error {
@@ -71,15 +74,17 @@ export class IngestError extends Error {
 	readonly place: ErrorPlace;
 	readonly retryAfterSeconds: number | undefined;
 	readonly extra: Record<string, unknown>;
+	readonly problemType: string | undefined;
 
 	/** `detail` states expected and actual, with numbers and the position. */
 	constructor(code: ErrorCode, detail: string, options: IngestErrorOptions = {}) {
 		super(detail, options.cause === undefined ? undefined : { cause: options.cause });
 		this.code = code;
-		const { cause: _, retryAfterSeconds, extra, ...place } = options;
+		const { cause: _, retryAfterSeconds, extra, problemType, ...place } = options;
 		this.place = place;
 		this.retryAfterSeconds = retryAfterSeconds;
 		this.extra = extra ?? {};
+		this.problemType = problemType;
 	}
 }
 

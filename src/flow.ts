@@ -48,6 +48,13 @@ export interface UploadRequest extends LoadParameters {
 	traceparent: string | null;
 	created_at: string;
 	expires_at: string;
+	/** Its bytes come one after the other by PATCH (stage/append-body.ts), not as numbered parts. */
+	appends?: {
+		/** Bytes there will be, where they were announced when it began. */
+		length: number | null;
+		/** `sha-256=:…:` of the Arrow bytes, as the caller says. */
+		repr_digest: string | null;
+	};
 }
 
 export type LoadSource =

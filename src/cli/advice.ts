@@ -21,6 +21,7 @@ export const advice = {
 	table_exists: "Use --mode append or --mode replace, or another table.",
 	constraint_violation: "Mend the rows, or the constraint of the table; nothing was inserted.",
 	upload_completed: "This upload is a load already: `duckdock status` with its id shows it.",
+	offset_mismatch: "Ask the upload for its offset with HEAD and send the rest from there.",
 	superseded: "A newer version of the object is loaded; there is nothing to do.",
 	load_in_progress: "The load runs: wait, then ask with `duckdock status`.",
 	upload_expired: "What was staged is gone: push the file again.",

@@ -39,6 +39,7 @@ export const exitCodeOfError = {
 	table_exists: 73,
 	constraint_violation: 73,
 	upload_completed: 73,
+	offset_mismatch: 73,
 	superseded: 73,
 	load_in_progress: 75,
 	upload_expired: 65,

@@ -23,6 +23,7 @@ export const verdicts = {
 	table_exists: "never",
 	constraint_violation: "never",
 	upload_completed: "never",
+	offset_mismatch: "never",
 	superseded: "never",
 	load_in_progress: "later",
 	upload_expired: "never",

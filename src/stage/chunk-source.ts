@@ -2,7 +2,7 @@
  * A body's chunks, read ahead by one so that its end is known before a part is begun.
  *
  * A body that breaks off errors what reads it. With `keepsWhatCame` it ends there
- * instead, and `brokenOff` tells why.
+ * instead, and `brokenOff` tells why; `end` breaks it off from here.
  */
 import { asIngestError, type IngestError } from "../errors.ts";
 import { readChunk } from "./measure-body.ts";
@@ -17,6 +17,7 @@ export class ChunkSource {
 	readonly #onBytes: (total: number) => void;
 	#ahead: Uint8Array[] = [];
 	#ended = false;
+	#ending: { reason: IngestError; keeps: boolean } | null = null;
 
 	/** What `onBytes` throws (told the bytes so far, before the chunk passes) errors the reader. */
 	constructor(
@@ -74,6 +75,12 @@ export class ChunkSource {
 		this.#reader.cancel(reason).catch(() => {});
 	}
 
+	/** The body is read no further: what came is kept, or `reason` errors who reads. */
+	end(reason: IngestError, keeps: boolean): void {
+		this.#ending ??= { reason, keeps };
+		this.cancel(reason);
+	}
+
 	async #fill(): Promise<void> {
 		const value = await this.#read();
 		if (value === undefined) {
@@ -86,12 +93,17 @@ export class ChunkSource {
 	}
 
 	async #read(): Promise<Uint8Array | undefined> {
+		let value: Uint8Array | undefined;
 		try {
-			return (await readChunk(this.#reader, this.total)).value;
+			({ value } = await readChunk(this.#reader, this.total));
 		} catch (error) {
 			if (!this.#keepsWhatCame) throw error;
 			this.brokenOff = asIngestError(error);
-			return undefined;
 		}
+		// A reader that was cancelled says it is done.
+		if (value !== undefined || this.#ending === null) return value;
+		if (!this.#ending.keeps) throw this.#ending.reason;
+		this.brokenOff ??= this.#ending.reason;
+		return undefined;
 	}
 }

@@ -20,6 +20,7 @@ export function cutPart(
 	upload: UploadRequest,
 	n: number,
 	source: ChunkSource,
+	/** Sees the bytes too, as they pass. */
 	whole: { update(bytes: Uint8Array): void | Promise<void> } | null,
 ): { read: Promise<void>; stored: Promise<CutPart> } {
 	const key = partKey(upload.tenant, upload.upload_id, partName(n));

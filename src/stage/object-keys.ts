@@ -4,6 +4,7 @@
  *   uploads/{tenant}/{id}/upload.json
  *   uploads/{tenant}/{id}/parts/{00001}[.{generation}.{ulid}]   sent again: never over bytes that a manifest may name
  *   uploads/{tenant}/{id}/sums/{part name}~{sha256}             empty; what a handler saw of that part's bytes
+ *   uploads/{tenant}/{id}/length.json                           of an upload that grows by appends, once it is known
  *   uploads/{tenant}/{id}/manifest.json
  *   uploads/{tenant}/{id}/lease/{generation}
  *   idempotency/{tenant}/{sha256 of key}.json
@@ -44,6 +45,7 @@ export const uploadPrefix = (tenant: string, id: string) =>
 export const uploadKey = (tenant: string, id: string) => `${uploadPrefix(tenant, id)}upload.json`;
 export const manifestKey = (tenant: string, id: string) =>
 	`${uploadPrefix(tenant, id)}manifest.json`;
+export const lengthKey = (tenant: string, id: string) => `${uploadPrefix(tenant, id)}length.json`;
 export const partsPrefix = (tenant: string, id: string) => `${uploadPrefix(tenant, id)}parts/`;
 export const sumsPrefix = (tenant: string, id: string) => `${uploadPrefix(tenant, id)}sums/`;
 export const leasePrefix = (tenant: string, id: string) => `${uploadPrefix(tenant, id)}lease/`;

@@ -3,6 +3,7 @@ import { IngestError } from "../errors.ts";
 import type { Problem } from "../flow.ts";
 import type { Limits } from "../limits.ts";
 import { type ProblemContext, problemOf, retryAfterSeconds } from "./problem-json.ts";
+import { uploadLimit } from "./resumable-headers.ts";
 import type { Call } from "./route.ts";
 
 export function jsonAnswer(
@@ -44,7 +45,7 @@ export function problemAnswer(
 		status: problem.status,
 		headers: {
 			"Content-Type": "application/problem+json",
-			...(problem.status === 413 ? { "Upload-Limit": uploadLimit(limits) } : {}),
+			...(problem.status === 413 ? { "Upload-Limit": limitOf(limits) } : {}),
 			...(problem.status === 401 ? { "WWW-Authenticate": challenge(problem) } : {}),
 			...headers,
 		},
@@ -61,10 +62,8 @@ export function notHereAnswer(call: Call, detail: string): Response {
 	return errorAnswer(new IngestError("bad_request", detail), call.deps.limits, context);
 }
 
-/** https://datatracker.ietf.org/doc/draft-ietf-httpbis-resumable-upload/, section 4.1.4. */
-export function uploadLimit(limits: Limits): string {
-	return `max-size=${limits.maxUploadBytes}, max-append-size=${limits.maxPartBytes}`;
-}
+const limitOf = ({ maxUploadBytes, maxPartBytes }: Limits) =>
+	uploadLimit({ maxUploadBytes, maxAppendBytes: maxPartBytes });
 
 /** https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
 function challenge(problem: Problem): string {

@@ -5,6 +5,7 @@ import type { KeyStore } from "../tenant/key-store.ts";
 import type { Quotas } from "../tenant/quotas.ts";
 import type { RequestRate } from "../tenant/request-rate.ts";
 import type { Metrics } from "./metrics.ts";
+import type { RunningAppends } from "./running-appends.ts";
 
 export interface AppDeps extends CompleteDeps {
 	keyStore: KeyStore;
@@ -19,6 +20,12 @@ export interface AppDeps extends CompleteDeps {
 	bodyOf?(request: Request): ReadableStream<Uint8Array> | null;
 	/** Looks at the first bytes of what is sent and throws what the load would end with; `complete`: there are no more. */
 	refuseEarly?: { bytes: number; look(head: Uint8Array, complete: boolean): Promise<void> };
+	/** Sends an informational answer ahead of the one to come, where the runtime can. */
+	inform?(env: unknown, status: number, headers: Record<string, string>): void;
+	/** The appends that run, where one request may end another one's: in one process, on a runtime that lets them meet. */
+	runningAppends?: RunningAppends;
+	/** Keeps the runtime from ending `work` with the request that began it. */
+	inBackground?(work: Promise<unknown>): void;
 	/** Whether parts go straight to the store, where it can hand out URLs. */
 	directParts?: boolean;
 	/** Null: no limit. */

@@ -11,7 +11,10 @@ const exposed = [
 	"RateLimit",
 	"RateLimit-Policy",
 	"Retry-After",
+	"Upload-Complete",
+	"Upload-Length",
 	"Upload-Limit",
+	"Upload-Offset",
 	"X-Request-Id",
 ].join(", ");
 
@@ -24,6 +27,10 @@ const taken = [
 	"Prefer",
 	"Repr-Digest",
 	"traceparent",
+	"Upload-Complete",
+	"Upload-Draft-Interop-Version",
+	"Upload-Length",
+	"Upload-Offset",
 	"X-Request-Id",
 ].join(", ");
 

@@ -16,7 +16,8 @@ import { corsHeaders, preflightAnswer } from "./cors.ts";
 import { matchRoute } from "./match-route.ts";
 import { assertSentOnce, readRequestId, readTraceparent } from "./read-headers.ts";
 import { readJsonBody, readQuery } from "./read-input.ts";
-import { arrowBody, type Call, type Route } from "./route.ts";
+import { informer } from "./resumable-headers.ts";
+import { type Call, isBytesBody, type Route } from "./route.ts";
 import { routes } from "./routes.ts";
 import { securityHeaders } from "./security-headers.ts";
 
@@ -66,7 +67,7 @@ async function answerRequest(
 	const method = request.method === "HEAD" ? "GET" : request.method;
 	const match = matchRoute(routes, method, url.pathname);
 	if (match.kind !== "found") {
-		return unmatched(deps, request, url, progress, match.kind === "no_path" ? null : match.allow);
+		return unmatched(deps, request, url, progress, match.kind === "no_path" ? null : match.routes);
 	}
 	const { route, params } = match;
 	progress.route = route;
@@ -85,23 +86,26 @@ async function answerRequest(
 		params,
 		query: readQuery(route.query, url.searchParams),
 		body:
-			route.body === null || route.body === arrowBody
+			route.body === null || isBytesBody(route.body)
 				? null
 				: await readJsonBody(route.body, request, deps.clock),
 		principal,
 		log,
 		note: (fields) => Object.assign(progress.noted, fields),
+		setHeaders: (headers) => Object.assign(progress.headers, headers),
+		inform: informer(deps, request, env),
 	};
 	const granted = await authorise(route, call, env);
 	if (!route.takes || principal === null) return route.handler(call, granted);
-	await deps.quotas?.assertRoom(principal.tenant, route.takes);
+	const takes = typeof route.takes === "function" ? route.takes(call) : route.takes;
+	await deps.quotas?.assertRoom(principal.tenant, takes);
 	let answer: Response | null = null;
 	try {
 		answer = await route.handler(call, granted);
 		return answer;
 	} finally {
 		// 202: it goes on without us, and the loader tells when it is over.
-		if (route.takes === "load" && answer?.status !== 202) deps.quotas?.endLoad(principal.tenant);
+		if (takes === "load" && answer?.status !== 202) deps.quotas?.endLoad(principal.tenant);
 	}
 }
 
@@ -135,14 +139,18 @@ function unmatched(
 	request: Request,
 	url: URL,
 	progress: Progress,
-	allow: readonly string[] | null,
+	others: readonly Route[] | null,
 ): Response {
-	if (allow === null) {
+	if (others === null) {
 		const error = new IngestError("bad_request", `there is no route ${shown(url.pathname)}`);
 		return refuse(deps, request, url, progress, error, 404);
 	}
+	const allow = others.map(({ method }) => method);
 	const methods = [...allow, ...(allow.includes("GET") ? ["HEAD"] : []), "OPTIONS"].join(", ");
-	if (request.method === "OPTIONS") return preflightAnswer(methods);
+	if (request.method === "OPTIONS") {
+		for (const route of others) Object.assign(progress.headers, route.options?.(deps));
+		return preflightAnswer(methods);
+	}
 	const error = new IngestError(
 		"bad_request",
 		`${shown(url.pathname)} takes ${methods}, not ${request.method}`,

@@ -15,3 +15,10 @@ export const contentEncodingHeader = "gzip or zstd; undone by the loader, under 
 export const contentDigestHeader = "sha-256=:…: of the body as sent (RFC 9530)";
 
 export const reprDigestHeader = "sha-256=:…: of the Arrow bytes, content coding undone (RFC 9530)";
+
+export const uploadCompleteHeader =
+	"?1: the upload ends with this request's bytes; ?0: it goes on (draft-ietf-httpbis-resumable-upload-12)";
+
+export const uploadOffsetHeader = "Bytes of the upload before these, as the last answer told";
+
+export const uploadLengthHeader = "Bytes of the whole upload, where they are known";

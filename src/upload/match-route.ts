@@ -4,17 +4,18 @@
  * separator.
  */
 import { IngestError } from "../errors.ts";
-import type { Method, Route } from "./route.ts";
+import type { Route } from "./route.ts";
 
 export type Match =
 	| { kind: "found"; route: Route; params: Record<string, string> }
-	| { kind: "no_method"; allow: Method[] }
+	/** Those of the path, whose methods are others. */
+	| { kind: "no_method"; routes: Route[] }
 	| { kind: "no_path" };
 
 /** `pathname` as the URL has it, percent-encoded. `bad_request` for encodings that are none. */
 export function matchRoute(routes: readonly Route[], method: string, pathname: string): Match {
 	const segments = pathname.split("/").slice(1);
-	const allow: Method[] = [];
+	const others: Route[] = [];
 	for (const route of routes) {
 		const pattern = route.path.split("/").slice(1);
 		if (pattern.length !== segments.length) continue;
@@ -26,7 +27,7 @@ export function matchRoute(routes: readonly Route[], method: string, pathname: s
 			continue;
 		}
 		if (route.method !== method) {
-			allow.push(route.method);
+			others.push(route);
 			continue;
 		}
 		const params: Record<string, string> = {};
@@ -35,7 +36,7 @@ export function matchRoute(routes: readonly Route[], method: string, pathname: s
 		});
 		return { kind: "found", route, params };
 	}
-	return allow.length > 0 ? { kind: "no_method", allow } : { kind: "no_path" };
+	return others.length > 0 ? { kind: "no_method", routes: others } : { kind: "no_path" };
 }
 
 function decodeSegment(segment: string): string {

@@ -42,9 +42,25 @@ export function rawHeadersOf(env: unknown): readonly string[] {
 	return (env as NodeBindings | undefined)?.incoming?.rawHeaders ?? [];
 }
 
+/**
+ * For `AppDeps.inform`. RFC 9110, section 15.2: "A server MUST NOT send a 1xx
+ * response to an HTTP/1.0 client".
+ */
+export function informNode(env: unknown, status: number, headers: Record<string, string>): void {
+	const { incoming, outgoing } = (env as NodeBindings | undefined) ?? {};
+	if (incoming?.httpVersion !== "1.1" || outgoing?.headersSent !== false) return;
+	outgoing.writeInformation?.(status, headers);
+}
+
 interface NodeBindings {
 	incoming?: {
 		rawHeaders?: string[];
+		httpVersion?: string;
 		socket?: { remoteAddress?: string };
+	};
+	outgoing?: {
+		headersSent: boolean;
+		/** https://nodejs.org/api/http.html#responsewriteinformation, not in every Node */
+		writeInformation?(status: number, headers: Record<string, string>): void;
 	};
 }

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { type ErrorCode, errorCodes } from "../errors.ts";
 import { jsonAnswer } from "./answers.ts";
 import { problemKinds } from "./problem-json.ts";
-import { arrowBody, defineRoute, type Route } from "./route.ts";
+import { type BytesBody, defineRoute, partialBody, type Route } from "./route.ts";
 import { problemsOf } from "./route-problems.ts";
 import { noQuery, problemSchema } from "./schemas.ts";
 
@@ -107,12 +107,13 @@ function queryParameters(route: Route, components: Json): Json[] {
 	}));
 }
 
-function requestBodyOf(body: z.ZodType | typeof arrowBody, components: Json): Json {
-	if (body !== arrowBody) {
+function requestBodyOf(body: z.ZodType | BytesBody, components: Json): Json {
+	if (typeof body !== "string") {
 		const content = { "application/json": { schema: jsonSchemaOf(body, components) } };
 		return { required: true, content };
 	}
 	const binary = { schema: { type: "string", format: "binary" } };
+	if (body === partialBody) return { content: { "application/partial-upload": binary } };
 	return {
 		required: true,
 		content: {

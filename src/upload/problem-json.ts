@@ -34,6 +34,7 @@ export const problemKinds = {
 	table_exists: no(409, "Table exists"),
 	constraint_violation: no(409, "Constraint violation"),
 	upload_completed: no(409, "Upload completed"),
+	offset_mismatch: no(409, "Offset mismatch"),
 	superseded: no(409, "Superseded"),
 	load_in_progress: yes(409, "Load in progress"),
 	upload_expired: no(410, "Upload expired"),
@@ -74,7 +75,7 @@ export function problemOf(error: IngestError, context: ProblemContext = {}): Pro
 	const kind = problemKinds[error.code];
 	const extra = Object.entries(error.extra).filter(([name]) => !ownMembers.has(name));
 	return {
-		type: `/docs#${error.code}`,
+		type: error.problemType ?? `/docs#${error.code}`,
 		title: kind.title,
 		status: context.status ?? kind.status,
 		detail: error.code === "internal" ? `${errorCodes.internal}; the log says more` : error.message,

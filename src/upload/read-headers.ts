@@ -14,6 +14,9 @@ const sentOnce = new Set([
 	"content-type",
 	"host",
 	"idempotency-key",
+	"upload-complete",
+	"upload-length",
+	"upload-offset",
 ]);
 
 /**
@@ -120,6 +123,16 @@ export function assertJsonType(headers: Headers): void {
 	throw new IngestError(
 		"unsupported_media_type",
 		`content type ${JSON.stringify(type.slice(0, 100))} is not taken here; send application/json`,
+	);
+}
+
+/** `unsupported_media_type` for a body that doesn't say it is a piece of an upload. */
+export function assertPartialType(headers: Headers): void {
+	const type = mediaType(headers);
+	if (type === "application/partial-upload") return;
+	throw new IngestError(
+		"unsupported_media_type",
+		`an append is application/partial-upload, not ${type === null ? "without a content type" : JSON.stringify(type.slice(0, 100))}`,
 	);
 }
 

@@ -1,6 +1,6 @@
 /** Which codes a route can answer with: for OpenAPI, and for the test that holds answers to it. */
 import type { ErrorCode } from "../errors.ts";
-import { arrowBody, type Right, type Route } from "./route.ts";
+import { isBytesBody, type Right, type Route } from "./route.ts";
 
 const always: ErrorCode[] = ["bad_request", "internal", "store_unavailable", "timeout"];
 const keyed: ErrorCode[] = ["unauthenticated", "key_expired", "rate_limited"];
@@ -61,7 +61,7 @@ export function problemsOf(route: Route): ErrorCode[] {
 			...ofRight[route.right],
 			...(route.takes ? (["quota_exceeded"] as const) : []),
 			...(route.body === null ? [] : ofBody),
-			...(route.body === arrowBody ? (["digest_mismatch"] as const) : []),
+			...(isBytesBody(route.body) ? (["digest_mismatch"] as const) : []),
 			...(route.problems ?? []),
 		]),
 	];

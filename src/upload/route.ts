@@ -32,7 +32,7 @@ export interface Grants {
 }
 export type Right = keyof Grants;
 
-export type Method = "GET" | "POST" | "PUT" | "DELETE";
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 export interface Call<Query = unknown, Body = unknown> {
 	deps: AppDeps;
@@ -48,10 +48,20 @@ export interface Call<Query = unknown, Body = unknown> {
 	log: Log;
 	/** What the audit line shall say besides. */
 	note(fields: { load_id?: string; table?: string }): void;
+	/** Headers that the answer has, whatever it is; the last word on each stands. */
+	setHeaders(headers: Record<string, string>): void;
+	/** Sends `104 Upload Resumption Supported`; null: the caller didn't ask in the draft's version, or the runtime can't. */
+	inform: ((headers: Record<string, string>) => void) | null;
 }
 
-/** Bodies that aren't JSON. */
+/** Bodies that aren't JSON: a load's bytes, and a piece of them. */
 export const arrowBody = "arrow" as const;
+export const partialBody = "partial" as const;
+export type BytesBody = typeof arrowBody | typeof partialBody;
+
+export function isBytesBody(body: Route["body"]): body is BytesBody {
+	return body === arrowBody || body === partialBody;
+}
 
 export interface RouteAnswer {
 	description: string;
@@ -64,7 +74,7 @@ export interface RouteAnswer {
 export interface Route<
 	R extends Right = Right,
 	Q extends z.ZodType = z.ZodType,
-	B extends z.ZodType | typeof arrowBody | null = z.ZodType | typeof arrowBody | null,
+	B extends z.ZodType | BytesBody | null = z.ZodType | BytesBody | null,
 > {
 	method: Method;
 	/** `{name}` stands for one segment. */
@@ -74,13 +84,15 @@ export interface Route<
 	summary: string;
 	right: R;
 	/** What it uses up of the tenant's quotas. */
-	takes?: Taking;
+	takes?: Taking | ((call: Call) => Taking);
 	/** Of right `load`: what the request asks for. */
 	target?(call: Call<z.output<Q>, BodyOf<B>>): LoadParameters;
 	query: Q;
 	body: B;
 	/** Headers that mean something here, with what they mean. */
 	headers?: Record<string, string>;
+	/** What an OPTIONS of the path tells besides its methods. */
+	options?(deps: AppDeps): Record<string, string>;
 	answers: Record<number, RouteAnswer>;
 	/** Codes besides those that right and body bring (`route-problems.ts`). */
 	problems?: readonly ErrorCode[];
@@ -93,7 +105,7 @@ type BodyOf<B> = B extends z.ZodType ? z.output<B> : null;
 export function defineRoute<
 	R extends Right,
 	Q extends z.ZodType,
-	B extends z.ZodType | typeof arrowBody | null,
+	B extends z.ZodType | BytesBody | null,
 >(route: Route<R, Q, B>): Route {
 	return route as unknown as Route;
 }

@@ -4,6 +4,7 @@
  */
 import { openapiRoute } from "./openapi.ts";
 import type { Route } from "./route.ts";
+import { appendUpload } from "./routes/append-upload.ts";
 import { completeUpload } from "./routes/complete-upload.ts";
 import { createUpload } from "./routes/create-upload.ts";
 import { deleteUpload } from "./routes/delete-upload.ts";
@@ -27,6 +28,7 @@ const described: readonly Route[] = [
 	presignParts,
 	putPart,
 	completeUpload,
+	appendUpload,
 	readUpload,
 	deleteUpload,
 	readLoad,

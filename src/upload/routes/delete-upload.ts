@@ -14,6 +14,7 @@ export const deleteUpload = defineRoute({
 	body: null,
 	answers: { 204: { description: "No load comes of it, now or later", schema: null } },
 	async handler({ deps }, upload) {
+		await deps.runningAppends?.end(upload.upload_id, false);
 		await abortUpload(deps, upload.tenant, upload.upload_id);
 		deps.quotas?.closeUpload(upload.tenant, upload.upload_id);
 		return emptyAnswer();

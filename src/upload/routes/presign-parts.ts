@@ -5,6 +5,7 @@ import { jsonAnswer } from "../answers.ts";
 import { partsMode } from "../parts-mode.ts";
 import { defineRoute } from "../route.ts";
 import { noQuery, partUrlsSchema, wantedPartsSchema } from "../schemas.ts";
+import { assertTakesParts } from "../upload-form.ts";
 
 export const presignParts = defineRoute({
 	method: "POST",
@@ -16,6 +17,7 @@ export const presignParts = defineRoute({
 	body: wantedPartsSchema,
 	answers: { 200: { description: "A URL for each part", schema: partUrlsSchema } },
 	async handler({ deps, body }, upload) {
+		assertTakesParts(upload);
 		if (partsMode(deps) === "proxy") {
 			throw new IngestError(
 				"bad_request",
