@@ -16,5 +16,5 @@ function load() {
 	}
 }
 
-/** The functions of src/addon.cc and src/kernels_addon.cc. */
+/** The functions of src/addon.cc. */
 export const binding = load();

@@ -15,7 +15,6 @@
 
 #include "duckdb_library.h"
 #include "environment.h"
-#include "kernels_addon.h"
 #include "node_api_call.h"
 #include "record_batch.h"
 #include "record_batch_stream.h"
@@ -354,7 +353,6 @@ napi_value Initialize(napi_env env, napi_value exports) {
     Export(env, exports, "onWake", Call<OnWake>);
     Export(env, exports, "failAll", Call<FailAll>);
     Export(env, exports, "libraryPath", Call<LibraryPath>);
-    ExportKernels(env, exports);
   } catch (const PendingException&) {
     return nullptr;
   } catch (const Fault& fault) {
