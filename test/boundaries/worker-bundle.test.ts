@@ -34,7 +34,7 @@ describe("the bundle of functions/upload.workers.ts", () => {
 	it("takes in the upload app and nothing of the loader", () => {
 		expect(inputs.some((path) => path.startsWith("src/upload/"))).toBe(true);
 		const foreign = inputs.filter((path) =>
-			/^native\/|@duckdb|^src\/(insert|replay|cli|client)\/|@aws-sdk|fs-store|s3-store/.test(path),
+			/^native\/|@duckdb|^src\/(insert|replay|cli|client)\/|@aws-sdk|\/fs-|s3-store/.test(path),
 		);
 		expect(foreign).toEqual([]);
 	});
