@@ -1,16 +1,19 @@
 /**
  * Who loads an upload: put-if-absent objects `lease/{generation}`.
  *
- * A loader reads the generations. Where the highest one is alive, somebody else
- * is at work. Else it creates the next one: of several exactly one succeeds. It
+ * A loader creates the first generation, which is most often all there is to it. Where
+ * that is taken, it reads the generations: where the highest one is alive, somebody
+ * else is at work, else it creates the next one. Of several exactly one succeeds. It
  * renews its own object while it works, looks once more just before COMMIT, and
- * removes it at the end.
+ * removes it at the end, after the older ones.
  *
  * Why no load can happen twice, even when clocks jump or a loader sleeps:
  * 1. A clock that runs ahead lets a lease be taken over early, one that lags lets
  *    it live long. Neither matters to what follows, only to how soon.
- * 2. Whoever was taken over sees a higher generation, or its own object gone or
- *    with another owner, at its look before COMMIT, and rolls back.
+ * 2. Whoever was taken over sees the next generation, or its own object gone or
+ *    with another owner, at its look before COMMIT, and rolls back. (Generations go
+ *    one by one and are removed in their order: while ours is there, the next one is
+ *    there if any later one is.)
  * 3. Between that look and COMMIT it may still be overtaken. Both then hold the
  *    ledger row of one load_id in their transactions, and the ledger's primary key
  *    (or its fence) lets one COMMIT succeed. That is the last guard, and the only
@@ -19,9 +22,9 @@
  * The same holds for a process that is taken for gone and isn't.
  */
 
-import type { Clock } from "../clock.ts";
+import { type Clock, noLongerNeeded } from "../clock.ts";
 import { IngestError } from "../errors.ts";
-import { putJson } from "../stage/json-object.ts";
+import { getJson, putJson } from "../stage/json-object.ts";
 import { type LeaseObject, leaseIsHeld, readLeases } from "../stage/lease-object.ts";
 import { leaseKey } from "../stage/object-keys.ts";
 import type { ObjectStore } from "../stage/object-store.ts";
@@ -48,7 +51,7 @@ export interface LeaseOptions {
 }
 
 const defaultLeaseMs = 15_000;
-const maxRounds = 5;
+const maxRounds = 6;
 
 /** `load_in_progress`, with the seconds after which it makes sense to look again. */
 export async function takeLease(
@@ -61,7 +64,7 @@ export async function takeLease(
 		name !== undefined && process?.isGone(name) === true;
 	const until = () => new Date(clock.now() + leaseMs).toISOString();
 	for (let round = 0; round < maxRounds; round++) {
-		const leases = await readLeases(store, tenant, id);
+		const leases = round === 0 ? [] : await readLeases(store, tenant, id);
 		const last = leases.at(-1);
 		if (last !== undefined && leaseIsHeld(leases, clock.now()) && !isGone(last)) {
 			throw held(id, Math.min(Date.parse(last.expires_at) - clock.now(), leaseMs));
@@ -91,8 +94,11 @@ function keepLease(
 	const key = leaseKey(tenant, id, mine.generation);
 
 	async function isOwned(): Promise<boolean> {
-		const last = (await readLeases(store, tenant, id)).at(-1);
-		return last?.generation === mine.generation && last.owner === mine.owner;
+		const [next, found] = await Promise.all([
+			store.head(leaseKey(tenant, id, mine.generation + 1)),
+			getJson<LeaseObject>(store, key),
+		]);
+		return next === null && found?.value.owner === mine.owner;
 	}
 
 	async function assertOwned(): Promise<void> {
@@ -130,7 +136,7 @@ function keepLease(
 		signal: lost.signal,
 		assertOwned,
 		async release() {
-			done.abort();
+			done.abort(noLongerNeeded);
 			await renewing;
 			// Where it may have been taken over, removed and taken anew, the key may be another's by now.
 			if (clock.now() - renewedAt > leaseMs / 2 && !(await isOwned())) return;

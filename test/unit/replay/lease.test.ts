@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type LeaseOptions, takeLease } from "../../../src/replay/lease.ts";
 import { leaseIsHeld, readLeases } from "../../../src/stage/lease-object.ts";
 import { createIdMaker } from "../../../src/stage/new-id.ts";
+import type { ObjectStore } from "../../../src/stage/object-store.ts";
 import { createMemoryStore } from "../../../src/stage/stores/memory-store.ts";
 import { createFakeClock } from "../fake-clock.ts";
 
@@ -36,6 +37,21 @@ describe("a lease", () => {
 		expect(await readLeases(store, "acme", id)).toEqual([]);
 		expect(clock.sleepers()).toBe(0);
 		await (await take()).release();
+	});
+
+	it("costs a write to take, two reads to look at and a removal to let go", async () => {
+		const { store, take } = world();
+		const asked: string[] = [];
+		const counting = new Proxy(store, {
+			get(target, name: keyof ObjectStore) {
+				if (typeof target[name] === "function") asked.push(name);
+				return target[name];
+			},
+		});
+		const lease = await take({ store: counting });
+		await lease.assertOwned();
+		await lease.release();
+		expect(asked.sort()).toEqual(["delete", "get", "head", "put"]);
 	});
 
 	it("of a dead owner is taken over after its time, and not before", async () => {
@@ -102,9 +118,9 @@ describe("a lease", () => {
 		let down = false;
 		const broken = {
 			...store,
-			list: (prefix: string) => {
+			head: (key: string) => {
 				if (down) throw new Error("down");
-				return store.list(prefix);
+				return store.head(key);
 			},
 		};
 		const lease = await take({ store: broken });
