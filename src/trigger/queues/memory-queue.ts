@@ -35,7 +35,7 @@ export function createMemoryQueue(options: { clock: Clock; capacity: number }): 
 	const { clock, capacity } = options;
 	const entries = new Map<string, Entry>();
 	const waiting: Entry[] = [];
-	let acks: number[] = [];
+	const acks = createTally(clock);
 	const hungry = new Set<() => void>();
 
 	function wait(entry: Entry): void {
@@ -46,8 +46,7 @@ export function createMemoryQueue(options: { clock: Clock; capacity: number }): 
 
 	function acked(entry: Entry): void {
 		if (entries.get(entry.name) !== entry || entry.state !== "delivered") return;
-		const now = clock.now();
-		acks = [...acks.filter((at) => now - at < rateSpanMs), now].slice(-10_000);
+		acks.add();
 		if (!entry.again) {
 			entries.delete(entry.name);
 			return;
@@ -94,9 +93,7 @@ export function createMemoryQueue(options: { clock: Clock; capacity: number }): 
 		},
 
 		room() {
-			const now = clock.now();
-			const recent = acks.filter((at) => now - at < rateSpanMs);
-			const perSecond = recent.length / (rateSpanMs / 1000);
+			const perSecond = acks.recent() / (rateSpanMs / 1000);
 			const excess = Math.max(1, entries.size - capacity + 1);
 			const seconds = perSecond === 0 ? 5 : Math.ceil(excess / perSecond);
 			return {
@@ -124,6 +121,29 @@ export function createMemoryQueue(options: { clock: Clock; capacity: number }): 
 					signal.addEventListener("abort", feed, { once: true });
 				});
 			}
+		},
+	};
+}
+
+/** Events of the last `rateSpanMs`, counted by tenths of it: what a count costs doesn't grow with their rate. */
+function createTally(clock: Clock): { add(): void; recent(): number } {
+	const tenthMs = rateSpanMs / 10;
+	const counts = new Map<number, number>();
+	const drop = () => {
+		const first = Math.floor(clock.now() / tenthMs) - 9;
+		for (const tenth of counts.keys()) if (tenth < first || tenth > first + 9) counts.delete(tenth);
+	};
+	return {
+		add() {
+			drop();
+			const tenth = Math.floor(clock.now() / tenthMs);
+			counts.set(tenth, (counts.get(tenth) ?? 0) + 1);
+		},
+		recent() {
+			drop();
+			let sum = 0;
+			for (const count of counts.values()) sum += count;
+			return sum;
 		},
 	};
 }
