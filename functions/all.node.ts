@@ -134,6 +134,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 			clock,
 			log,
 			singleTenant: config.singleTenant,
+			createSha256: nodeCodecs.createSha256,
 		}),
 		canWait: true,
 		defaultWaitMs: 25_000,

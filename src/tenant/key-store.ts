@@ -13,7 +13,7 @@ import type { Clock } from "../clock.ts";
 import { IngestError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { ObjectStore } from "../stage/object-store.ts";
-import { hashSecret, parseKeyToken, sameHash } from "./key-token.ts";
+import { hashSecret, parseKeyToken, type SecretHash, sameHash } from "./key-token.ts";
 import { type KeyRecord, readKey, writeLastUsed } from "./keys.ts";
 import type { Right } from "./rights.ts";
 import { parseTablePattern, type TablePattern } from "./table-patterns.ts";
@@ -50,12 +50,13 @@ export interface KeyStoreOptions {
 	cacheMs?: number;
 	/** Only this tenant's keys open anything: `DUCKDOCK_SINGLE_TENANT`. */
 	singleTenant?: string | null;
+	createSha256?: () => SecretHash;
 	/** Keeps work alive after the answer where the runtime needs to be told (`waitUntil`). */
 	inBackground?: (work: Promise<void>) => void;
 }
 
 export function createKeyStore(options: KeyStoreOptions): KeyStore {
-	const { store, clock, log, cacheMs = keyCacheMs, singleTenant = null } = options;
+	const { store, clock, log, cacheMs = keyCacheMs, singleTenant = null, createSha256 } = options;
 	const inBackground = options.inBackground ?? (() => {});
 	const present = new Map<string, CachedKey>();
 	const absent = new Map<string, number>();
@@ -114,7 +115,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
 			if (!token) throw unauthenticated(authorization === null);
 			const cached = await find(token.keyId);
 			// Hash in every case: an id that is there takes no longer than one that isn't.
-			const hash = await hashSecret(token.secret);
+			const hash = await hashSecret(token.secret, createSha256);
 			if (!sameHash(hash, cached?.record.hash ?? "0".repeat(64)) || !cached) {
 				throw unauthenticated(false);
 			}

@@ -13,6 +13,13 @@ export interface KeyToken {
 	secret: string;
 }
 
+/** SHA-256 that doesn't leave the thread. */
+export interface SecretHash {
+	update(bytes: Uint8Array): void;
+	/** Lower-case hex; the object is used up. */
+	digestHex(): string;
+}
+
 /** Null for text of any other shape. */
 export function parseKeyToken(text: string): KeyToken | null {
 	const match = tokenGrammar.exec(text);
@@ -32,9 +39,15 @@ export function randomKeyToken(): KeyToken {
 	return { keyId: randomBase32(10), secret: randomBase32(32) };
 }
 
-/** SHA-256 in lower-case hex. */
-export async function hashSecret(secret: string): Promise<string> {
-	const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(secret));
+/** SHA-256 in lower-case hex, by the runtime's own way where it has one that is faster. */
+export async function hashSecret(secret: string, createSha256?: () => SecretHash): Promise<string> {
+	const bytes = new TextEncoder().encode(secret);
+	if (createSha256 !== undefined) {
+		const hash = createSha256();
+		hash.update(bytes);
+		return hash.digestHex();
+	}
+	const digest = await crypto.subtle.digest("SHA-256", bytes);
 	return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
