@@ -6,6 +6,12 @@ export interface Clock {
 	sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/**
+ * A reason for aborts that nobody asks about: what was waited for has come. Without one
+ * each abort makes an exception with its stack, which costs more than the wait.
+ */
+export const noLongerNeeded = new Error("no longer needed");
+
 export const systemClock: Clock = {
 	now: () => Date.now(),
 	sleep: (ms, signal) =>

@@ -8,6 +8,7 @@
  * Counts and the digest are of all bytes of all sources, taken as they come by.
  */
 
+import { noLongerNeeded } from "../clock.ts";
 import { IngestError } from "../errors.ts";
 import type { StreamedCounts, Warning } from "../flow.ts";
 import { type Limits, maxScanRows, minScanRows } from "../limits.ts";
@@ -102,7 +103,7 @@ class ArrowLoad implements BatchReader {
 				}
 			}
 		} finally {
-			this.#ended.abort();
+			this.#ended.abort(noLongerNeeded);
 			await this.#events.return(undefined);
 		}
 	}

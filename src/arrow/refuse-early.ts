@@ -4,6 +4,7 @@
  * holds. Metadata alone is read, no value. What these bytes are too few to tell
  * passes: the loader reads everything again.
  */
+import { noLongerNeeded } from "../clock.ts";
 import { IngestError } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import type { Codecs } from "./codecs.ts";
@@ -33,7 +34,7 @@ export async function refuseEarly(
 			throw error;
 		if (!(error instanceof IngestError)) throw error;
 	} finally {
-		stop.abort();
+		stop.abort(noLongerNeeded);
 	}
 }
 

@@ -4,6 +4,8 @@ import type { LoadStatus, Receipt } from "../flow.ts";
 export interface ReceiptBook {
 	/** In every state: of a load without a receipt yet, `staged` or `loading` with the counts at 0. */
 	read(tenant: string, loadId: string): Promise<Receipt | null>;
+	/** The receipt of a load that has ended, else null: one read, that says nothing of how far a load is. */
+	final(tenant: string, loadId: string): Promise<Receipt | null>;
 	/**
 	 * Durable once resolved. A committed receipt is never replaced by another status.
 	 * `as`: the load that this receipt answers, where it is another's (a repeat of a key).

@@ -6,7 +6,7 @@
  * that end the same load, a committed one stands whoever comes last.
  */
 
-import type { Clock } from "../clock.ts";
+import { type Clock, noLongerNeeded } from "../clock.ts";
 import { IngestError } from "../errors.ts";
 import type { Receipt } from "../flow.ts";
 import { getJson, putJson, type StoredJson } from "../stage/json-object.ts";
@@ -60,6 +60,13 @@ export function createStoreReceiptBook(options: StoreReceiptBookOptions): Waking
 		return pendingReceipt(manifest, held ? "loading" : "staged");
 	}
 
+	async function final(tenant: string, id: string): Promise<Receipt | null> {
+		if (!isUploadId(id)) return null;
+		const found = await stored(tenant, id);
+		if (found === null || found.value.tenant !== tenant) return null;
+		return isFinal(found.value.status) ? found.value : null;
+	}
+
 	/** Creates or swaps; false: `mayReplace` says no to what is there. */
 	async function swap(
 		tenant: string,
@@ -83,12 +90,15 @@ export function createStoreReceiptBook(options: StoreReceiptBookOptions): Waking
 
 	return {
 		read,
+		final,
 		wake,
 
 		async write(receipt, as = receipt.load_id) {
 			const { tenant } = receipt;
 			if (as === receipt.load_id) {
-				await store.put(indexKey(tenant, as), new Uint8Array(0));
+				// Of committed loads the ledger makes it again.
+				const volatile = receipt.status === "committed";
+				await store.put(indexKey(tenant, as), new Uint8Array(0), { volatile });
 			}
 			// Most often nothing is there yet: one put and no read.
 			const key = receiptKey(tenant, as);
@@ -160,15 +170,15 @@ export function createStoreReceiptBook(options: StoreReceiptBookOptions): Waking
 				for (let pause = pollMs.first; ; pause = Math.min(pause * 1.5, pollMs.last)) {
 					woken = false;
 					// The receipt alone: who waits doesn't care how far the load is.
-					const found = await stored(tenant, id);
-					if (found !== null && isFinal(found.value.status)) return found.value;
+					const found = await final(tenant, id);
+					if (found !== null) return found;
 					if (signal.aborted) return null;
 					if (woken) continue;
 					const slept = new AbortController();
-					callback = () => slept.abort();
+					callback = () => slept.abort(noLongerNeeded);
 					await clock.sleep(pause, AbortSignal.any([signal, slept.signal])).catch(() => {});
 					callback = () => {};
-					slept.abort();
+					slept.abort(noLongerNeeded);
 				}
 			} finally {
 				callbacks.delete(onWake);

@@ -64,10 +64,10 @@ export const mismatch = (part: ManifestPart, what: string) =>
 		{ extra: { part: part.n } },
 	);
 
-const inPlace = ({ readInto, body }: StoredObject) =>
+const inPlace = (object: StoredObject) =>
 	new ReadChunks(
-		(target) => readInto!(target),
-		() => body.cancel().catch(() => {}),
+		(target) => object.readInto!(target),
+		() => object.body.cancel().catch(() => {}),
 	);
 
 /** The next chunk is on its way while this one is worked on. */

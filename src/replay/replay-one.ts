@@ -19,7 +19,6 @@ import type { InsertResult, Manifest, Receipt, ReplayJob, StreamedCounts } from 
 import type { BatchSink, InsertJob, InsertOutcome, SinkDatabase } from "../insert/batch-sink.ts";
 import type { Log } from "../log.ts";
 import { failedReceipt } from "../receipt/pending-receipt.ts";
-import { isFinal } from "../receipt/receipt-book.ts";
 import { isTombstone, readManifest, removeParts } from "../stage/stage-upload.ts";
 import { formatTableName } from "../table-name.ts";
 import { problemOf } from "../upload/problem-json.ts";
@@ -81,10 +80,11 @@ export async function beginLoad(
 ): Promise<BegunLoad | ReplayOutcome> {
 	const { tenant, upload_id: id } = request.job;
 	try {
-		const receipt = await deps.receipts.read(tenant, id);
-		if (receipt !== null && isFinal(receipt.status)) return done;
-		const manifest = await readManifest(deps.store, tenant, id);
-		if (manifest === null || isTombstone(manifest)) return done;
+		const [receipt, manifest] = await Promise.all([
+			deps.receipts.final(tenant, id),
+			readManifest(deps.store, tenant, id),
+		]);
+		if (receipt !== null || manifest === null || isTombstone(manifest)) return done;
 		const lease = await takeLease(deps, tenant, id);
 		const size = manifest.parts.reduce((sum, part) => sum + part.size, 0);
 		const deaths = deps.deathsFromLeases

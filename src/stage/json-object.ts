@@ -1,6 +1,10 @@
 /** JSON documents in the object store: small, whole, UTF-8. */
 import { IngestError } from "../errors.ts";
 import type { ObjectInfo, ObjectStore, PutOptions } from "./object-store.ts";
+import { readObject } from "./read-object.ts";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 export interface StoredJson<T> {
 	value: T;
@@ -11,7 +15,7 @@ export interface StoredJson<T> {
 export async function getJson<T>(store: ObjectStore, key: string): Promise<StoredJson<T> | null> {
 	const object = await store.get(key);
 	if (object === null) return null;
-	const text = await new Response(object.body as ReadableStream<Uint8Array<ArrayBuffer>>).text();
+	const text = decoder.decode(await readObject(object));
 	try {
 		return { value: JSON.parse(text) as T, info: object.info };
 	} catch (cause) {
@@ -26,5 +30,5 @@ export function putJson(
 	value: unknown,
 	options: Pick<PutOptions, "ifAbsent" | "ifMatch" | "volatile"> = {},
 ): Promise<ObjectInfo | null> {
-	return store.put(key, new TextEncoder().encode(JSON.stringify(value)), options);
+	return store.put(key, encoder.encode(JSON.stringify(value)), options);
 }

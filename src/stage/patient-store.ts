@@ -6,7 +6,7 @@
  * listing has the whole time anew. A put of a stream takes as long as its sender.
  */
 
-import type { Clock } from "../clock.ts";
+import { type Clock, noLongerNeeded } from "../clock.ts";
 import { IngestError } from "../errors.ts";
 import type { ObjectStore } from "./object-store.ts";
 
@@ -17,23 +17,27 @@ export function patientStore(
 	clock: Clock,
 	silenceMs = defaultSilenceMs,
 ): ObjectStore {
-	async function inTime<T>(what: string, work: Promise<T>): Promise<T> {
-		const answered = new AbortController();
-		const late = clock.sleep(silenceMs, answered.signal).then(
-			() => {
-				throw new IngestError(
-					"store_unavailable",
-					`the object store has not answered ${what} for ${silenceMs} ms`,
-				);
-			},
-			() => new Promise<never>(() => {}),
-		);
-		try {
-			return await Promise.race([work, late]);
-		} finally {
-			answered.abort();
-			work.catch(() => {});
-		}
+	function inTime<T>(what: string, work: Promise<T>): Promise<T> {
+		return new Promise<T>((resolve, reject) => {
+			const answered = new AbortController();
+			clock.sleep(silenceMs, answered.signal).then(
+				() => {
+					const told = `the object store has not answered ${what} for ${silenceMs} ms`;
+					reject(new IngestError("store_unavailable", told));
+				},
+				() => {},
+			);
+			work.then(
+				(value) => {
+					answered.abort(noLongerNeeded);
+					resolve(value);
+				},
+				(error) => {
+					answered.abort(noLongerNeeded);
+					reject(error);
+				},
+			);
+		});
 	}
 
 	function patientBody(key: string, body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
@@ -65,13 +69,20 @@ export function patientStore(
 		async get(key, options) {
 			const object = await inTime(`the get of ${key}`, store.get(key, options));
 			if (object === null) return null;
-			const { readInto } = object;
+			const readInto = object.readInto?.bind(object);
+			let body: ReadableStream<Uint8Array> | null = null;
 			return {
-				...object,
-				body: patientBody(key, object.body),
+				info: object.info,
+				// A stream is made for those who want one.
+				get body() {
+					body ??= patientBody(key, object.body);
+					return body;
+				},
 				...(readInto === undefined
 					? {}
-					: { readInto: (target) => inTime(`the bytes of ${key}`, readInto(target)) }),
+					: {
+							readInto: (target: Uint8Array) => inTime(`the bytes of ${key}`, readInto(target)),
+						}),
 			};
 		},
 		head: (key) => inTime(`the head of ${key}`, store.head(key)),

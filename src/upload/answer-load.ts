@@ -4,6 +4,7 @@
  *
  * 200 only for a receipt that is final; 202 says staged and no more.
  */
+import { noLongerNeeded } from "../clock.ts";
 import type { Receipt } from "../flow.ts";
 import type { Completion } from "../stage/complete-upload.ts";
 import { jsonAnswer, problemAnswer } from "./answers.ts";
@@ -100,6 +101,6 @@ async function waitForReceipt(call: Call, loadId: string, waitMs: number): Promi
 	try {
 		return await deps.receipts.waitFor(principal!.tenant, loadId, AbortSignal.any(signals));
 	} finally {
-		over.abort();
+		over.abort(noLongerNeeded);
 	}
 }

@@ -3,7 +3,7 @@
  * breaks off, ends early or stops coming errors with `truncated_stream` before it
  * could be taken for whole; what is too long for us is refused before it is read.
  */
-import type { Clock } from "../clock.ts";
+import { type Clock, noLongerNeeded } from "../clock.ts";
 import { IngestError } from "../errors.ts";
 import { idleBodyMs } from "../limits.ts";
 import { readContentLength } from "./read-headers.ts";
@@ -108,7 +108,7 @@ class IdleWatch {
 	}
 
 	stop(): void {
-		this.#over.abort();
+		this.#over.abort(noLongerNeeded);
 	}
 
 	async #run(): Promise<void> {

@@ -15,6 +15,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import type { BatchReader } from "../../arrow/batch-reader.ts";
 import { typeName } from "../../arrow/type-name.ts";
 import type { CheckedBatch, Field, Metadata } from "../../arrow/types.ts";
+import { noLongerNeeded } from "../../clock.ts";
 import { IngestError } from "../../errors.ts";
 import type { ScannedColumn } from "./insert-plan.ts";
 import { openBatchStream } from "./native-stream.ts";
@@ -74,7 +75,7 @@ export async function openArrowScan(
 			async close() {
 				if (!open) return;
 				open = false;
-				stopping.abort();
+				stopping.abort(noLongerNeeded);
 				try {
 					await dropView();
 				} finally {

@@ -12,7 +12,7 @@
  */
 
 import type { DuckDBConnection } from "@duckdb/node-api";
-import type { Clock } from "../../clock.ts";
+import { type Clock, noLongerNeeded } from "../../clock.ts";
 import { type AttachedDatabase, type AttachOptions, attachDatabase } from "./attached-database.ts";
 import { isInstanceLost } from "./engine-errors.ts";
 import { type TenantTarget, targetExists } from "./targets.ts";
@@ -71,7 +71,7 @@ export function createTenantDatabase(
 		});
 
 	const linger = async () => {
-		lingering?.abort();
+		lingering?.abort(noLongerNeeded);
 		const mine = new AbortController();
 		lingering = mine;
 		if (await slept(clock, lingerMs, mine.signal)) await letGo();
@@ -108,7 +108,7 @@ export function createTenantDatabase(
 		target,
 		retain() {
 			handles++;
-			lingering?.abort();
+			lingering?.abort(noLongerNeeded);
 			lingering = null;
 		},
 		release() {
@@ -136,7 +136,7 @@ export function createTenantDatabase(
 			}
 		},
 		async close() {
-			lingering?.abort();
+			lingering?.abort(noLongerNeeded);
 			closing = true;
 			await lastOperation();
 			await letGo();

@@ -79,10 +79,11 @@ function readSmall(key: string, path: string, options: GetOptions): StoredObject
 
 function readBytes(bytes: Uint8Array): Pick<StoredObject, "body" | "readInto"> {
 	let at = 0;
+	let body: ReadableStream<Uint8Array> | null = null;
 	return {
 		// Made only when it is asked for: most readers say where the bytes are wanted.
 		get body() {
-			return new ReadableStream<Uint8Array>(
+			body ??= new ReadableStream<Uint8Array>(
 				{
 					pull(controller) {
 						if (at < bytes.length) controller.enqueue(bytes.subarray(at));
@@ -92,6 +93,7 @@ function readBytes(bytes: Uint8Array): Pick<StoredObject, "body" | "readInto"> {
 				},
 				{ highWaterMark: 0 },
 			);
+			return body;
 		},
 		async readInto(target) {
 			const count = Math.min(target.length, bytes.length - at);
