@@ -8,6 +8,7 @@
  * Time: a while before the platform ends the process nothing new is begun, later what
  * runs is cut short and rolled back. Both go back to the queue, to come at once.
  */
+import { tmpdir } from "node:os";
 import process from "node:process";
 import { ChangeMessageVisibilityCommand } from "@aws-sdk/client-sqs";
 import { systemClock } from "../src/clock.ts";
@@ -18,6 +19,8 @@ import { createLog } from "../src/log.ts";
 import { createStoreReceiptBook } from "../src/receipt/store-receipt-book.ts";
 import { nodeCodecs } from "../src/replay/node-codecs.ts";
 import { createStagedReader } from "../src/replay/open-reader.ts";
+import { createParquetCopies } from "../src/replay/parquet-copies.ts";
+import { takeParquet } from "../src/replay/parquet-drops.ts";
 import { runReplayLoop } from "../src/replay/replay-loop.ts";
 import type { ReplayDeps } from "../src/replay/replay-one.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
@@ -54,6 +57,19 @@ const { store, dropStore } = await openStores(config);
 const receipts = createStoreReceiptBook({ store, clock });
 const queueClient = createQueueClient();
 
+const copies = createParquetCopies(tmpdir(), nodeCodecs.createSha256);
+const sink = createDuckdbSink({
+	target: config.target.template,
+	singleTenant: config.singleTenant,
+	...engineOptions(config),
+	threadPoolSize: Number(process.env.UV_THREADPOOL_SIZE ?? 4),
+	tempDirectory: "/tmp/duckdb",
+	parquetFolder: copies.folder,
+	clock,
+	log,
+});
+const reader = createStagedReader(config.limits);
+
 const loader: ReplayDeps = {
 	store,
 	dropStore,
@@ -63,16 +79,9 @@ const loader: ReplayDeps = {
 	newId: createIdMaker(clock),
 	createSha256: nodeCodecs.createSha256,
 	deathsFromLeases: true,
-	sink: createDuckdbSink({
-		target: config.target.template,
-		singleTenant: config.singleTenant,
-		...engineOptions(config),
-		threadPoolSize: Number(process.env.UV_THREADPOOL_SIZE ?? 4),
-		tempDirectory: "/tmp/duckdb",
-		clock,
-		log,
-	}),
-	...createStagedReader(config.limits),
+	sink,
+	...reader,
+	...takeParquet(reader, { copies, sink, limits: config.limits }),
 };
 const takeEvents = takeBucketEvents(config, { store, dropStore, receipts, clock, log });
 

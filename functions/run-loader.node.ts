@@ -5,6 +5,7 @@
  * once: a transaction that is open then is rolled back, and its upload is found by
  * the next service's sweep.
  */
+import { tmpdir } from "node:os";
 import process from "node:process";
 import { systemClock } from "../src/clock.ts";
 import type { StoreConfig } from "../src/config.ts";
@@ -21,6 +22,8 @@ import {
 } from "../src/replay/loader-link.ts";
 import { nodeCodecs } from "../src/replay/node-codecs.ts";
 import { createStagedReader } from "../src/replay/open-reader.ts";
+import { createParquetCopies } from "../src/replay/parquet-copies.ts";
+import { takeParquet } from "../src/replay/parquet-drops.ts";
 import { runReplayLoop } from "../src/replay/replay-loop.ts";
 import { thisProcess } from "../src/replay/this-process.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
@@ -83,6 +86,7 @@ export async function runLoader(
 	process.on("SIGINT", () => {});
 	process.on("SIGTERM", () => stop.abort());
 
+	const copies = createParquetCopies(tmpdir(), nodeCodecs.createSha256);
 	const { store, sink, queue } = around({
 		store: patientStore(await openStore(config.store, config), clock),
 		sink: createDuckdbSink({
@@ -97,12 +101,14 @@ export async function runLoader(
 				},
 			}),
 			copyArrow: config.copyArrow,
+			parquetFolder: copies.folder,
 			threadPoolSize: Number(process.env.UV_THREADPOOL_SIZE ?? 4),
 			clock,
 			log,
 		}),
 		queue: jobs,
 	});
+	const reader = createStagedReader(config.limits);
 	say({ type: "ready" });
 	setInterval(() => say({ type: "alive" }), aliveEveryMs).unref();
 	await runReplayLoop(
@@ -116,7 +122,8 @@ export async function runLoader(
 			newId: createIdMaker(clock),
 			createSha256: nodeCodecs.createSha256,
 			process: thisProcess,
-			...createStagedReader(config.limits),
+			...reader,
+			...takeParquet(reader, { copies, sink, limits: config.limits }),
 		},
 		queue,
 		stop.signal,

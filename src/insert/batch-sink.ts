@@ -6,14 +6,34 @@
  * it resolves only after COMMIT and after the ledger row was read back.
  */
 
-import type { BatchReader } from "../arrow/batch-reader.ts";
+import type { BatchReader, RowReader } from "../arrow/batch-reader.ts";
 import type { InsertResult, LoadParameters, Receipt, StreamedCounts } from "../flow.ts";
+import type { ParquetFooter } from "../parquet/parquet-footer.ts";
+
+/** A Parquet file on this machine that nobody else writes. */
+export interface ParquetFile {
+	/** Absolute, in the folder that the sink was told of. */
+	path: string;
+	/** Checked. */
+	footer: ParquetFooter;
+	/** Of the file: `bytes` and `repr_digest`. */
+	counts: Pick<StreamedCounts, "bytes" | "repr_digest">;
+	/** Called once it isn't read any more, by whoever closes its reader. */
+	remove(): Promise<void>;
+}
+
+/** A Parquet file that was read through once without fault. It can be inserted any number of times. */
+export interface ParquetReader extends RowReader {
+	readonly path: string;
+	/** The file goes. */
+	close(): Promise<void>;
+}
 
 export interface InsertJob {
 	/** What the ledger knows the load by: where it is there already, its receipt is the outcome and nothing is inserted. */
 	loadId?: string;
 	parameters: LoadParameters;
-	reader: BatchReader;
+	reader: BatchReader | ParquetReader;
 	/** Called inside the transaction when all rows are in: what it throws rolls back. Lease, digest and row checks live here. */
 	beforeCommit(counts: StreamedCounts): Promise<void>;
 	/** The receipt as the ledger shall hold it. */
@@ -49,6 +69,8 @@ export interface SinkDatabase {
 export interface BatchSink {
 	/** Attaches the tenant's database; waits for a file that another program holds, then `target_unavailable`. */
 	open(tenant: string, signal: AbortSignal): Promise<SinkDatabase>;
+	/** Reads the file through, apart from every database, so that its faults are its own. `invalid_arrow`, `unsupported_type`; the file is the caller's then. */
+	openParquet(file: ParquetFile, signal: AbortSignal): Promise<ParquetReader>;
 	/** Lets everything go. */
 	close(): Promise<void>;
 }

@@ -16,7 +16,13 @@ import type { BatchReader } from "../arrow/batch-reader.ts";
 import type { Clock } from "../clock.ts";
 import { asIngestError, IngestError } from "../errors.ts";
 import type { InsertResult, Manifest, Receipt, ReplayJob, StreamedCounts } from "../flow.ts";
-import type { BatchSink, InsertJob, InsertOutcome, SinkDatabase } from "../insert/batch-sink.ts";
+import type {
+	BatchSink,
+	InsertJob,
+	InsertOutcome,
+	ParquetReader,
+	SinkDatabase,
+} from "../insert/batch-sink.ts";
 import type { Log } from "../log.ts";
 import { failedReceipt } from "../receipt/pending-receipt.ts";
 import { isTombstone, readManifest, removeParts } from "../stage/stage-upload.ts";
@@ -37,7 +43,11 @@ export interface ReplayDeps extends CompareDeps {
 	log: Log;
 	newId(): string;
 	/** Staged bytes, content coding still on, as checked batches. Reads until the first schema. */
-	openReader(source: StagedSource, manifest: Manifest, signal: AbortSignal): Promise<BatchReader>;
+	openReader(
+		source: StagedSource,
+		manifest: Manifest,
+		signal: AbortSignal,
+	): Promise<BatchReader | ParquetReader>;
 	/** Told of each table before the receipt is. */
 	tables?: TableBook;
 	leaseMs?: number;
@@ -132,26 +142,32 @@ async function insertAll(
 ): Promise<InsertOutcome[]> {
 	const outcomes = new Array<InsertOutcome>(loads.length);
 	const jobs: { at: number; job: InsertJob }[] = [];
+	const opened: { close(): Promise<void> }[] = [];
+	const open = (load: BegunLoad) => openJob(deps, database, load, opened, signal);
 	await Promise.all(
 		loads.map(async (load, at) => {
 			try {
 				const settled = await settledBefore(deps, database, load, signal);
 				if (settled !== null) outcomes[at] = { receipt: settled };
-				else jobs.push({ at, job: await openJob(deps, database, load, signal) });
+				else jobs.push({ at, job: await open(load) });
 			} catch (error) {
 				outcomes[at] = { error };
 			}
 		}),
 	);
 	jobs.sort((a, b) => a.at - b.at);
-	if (jobs.length > 0) {
-		const inserted = await database.insert(
-			jobs.map(({ job }) => job),
-			(index) => openJob(deps, database, loads[jobs[index]!.at]!, signal),
-		);
-		for (const [index, outcome] of inserted.entries()) outcomes[jobs[index]!.at] = outcome;
+	try {
+		if (jobs.length > 0) {
+			const inserted = await database.insert(
+				jobs.map(({ job }) => job),
+				(index) => open(loads[jobs[index]!.at]!),
+			);
+			for (const [index, outcome] of inserted.entries()) outcomes[jobs[index]!.at] = outcome;
+		}
+		return outcomes;
+	} finally {
+		await Promise.all(opened.map((one) => one.close()));
 	}
-	return outcomes;
 }
 
 /** What needs no bytes: a repeat of a key, and a load that killed its loader. */
@@ -185,12 +201,15 @@ async function openJob(
 	deps: ReplayDeps,
 	database: SinkDatabase,
 	load: BegunLoad,
+	/** Gets what is opened here. */
+	opened: { close(): Promise<void> }[],
 	signal: AbortSignal,
 ): Promise<InsertJob> {
 	const { manifest, lease } = load;
 	const both = AbortSignal.any([signal, lease.signal]);
 	const source = openStaged(deps, manifest);
 	const reader = await deps.openReader(source, manifest, both);
+	if ("path" in reader) opened.push(reader);
 	return {
 		loadId: manifest.upload_id,
 		parameters: manifest,

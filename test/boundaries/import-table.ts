@@ -102,9 +102,22 @@ export const importTable: Readonly<Record<string, Row>> = {
 		packages: ["hono", "hono/", "zod", "ulid", "@hono/zod-openapi"],
 		node: false,
 	},
-	"src/insert": { files: ["src/insert", "src/arrow", ...words], packages: [], node: false },
+	"src/parquet": { files: ["src/parquet", ...words], packages: [], node: false },
+	"src/insert": {
+		files: ["src/insert", "src/arrow", "src/parquet", ...words],
+		packages: [],
+		node: false,
+	},
 	"src/insert/duckdb": {
-		files: ["src/insert", "src/insert/duckdb", "src/arrow", "src/tenant", "native", ...words],
+		files: [
+			"src/insert",
+			"src/insert/duckdb",
+			"src/arrow",
+			"src/parquet",
+			"src/tenant",
+			"native",
+			...words,
+		],
 		packages: ["@duckdb/"],
 		node: true,
 	},
@@ -114,6 +127,7 @@ export const importTable: Readonly<Record<string, Row>> = {
 			"src/insert",
 			"src/arrow",
 			"src/arrow/wire/lz4-frame.ts",
+			"src/parquet",
 			"src/stage",
 			"src/trigger",
 			"src/receipt",
@@ -174,6 +188,7 @@ export const driverFolders = ["src/stage/stores", "src/trigger/queues", "src/ins
 /** Folders whose code runs anywhere, without Node's globals. */
 export const runtimeFreeFolders = [
 	"src/arrow",
+	"src/parquet",
 	"src/upload",
 	"src/tenant",
 	"src/stage",
@@ -190,6 +205,7 @@ export const engineFreeFolders = [
 	"src/stage",
 	"src/trigger",
 	"src/arrow",
+	"src/parquet",
 ];
 
 export function isEngine(target: string): boolean {

@@ -10,6 +10,8 @@ import {
 } from "../../src/receipt/store-receipt-book.ts";
 import { nodeCodecs } from "../../src/replay/node-codecs.ts";
 import { createStagedReader } from "../../src/replay/open-reader.ts";
+import { createParquetCopies } from "../../src/replay/parquet-copies.ts";
+import { takeParquet } from "../../src/replay/parquet-drops.ts";
 import { type LoopOptions, runReplayLoop } from "../../src/replay/replay-loop.ts";
 import type { ReplayDeps } from "../../src/replay/replay-one.ts";
 import {
@@ -29,6 +31,8 @@ import { SinkFixture } from "./sink-fixture.ts";
 
 export class ReplayWorld {
 	readonly fixture = new SinkFixture();
+	/** Of Parquet files under `drop/`. */
+	readonly copies = createParquetCopies(this.fixture.folder, nodeCodecs.createSha256);
 	readonly store: ObjectStore;
 	readonly queue: MemoryQueue;
 	readonly receipts: WakingReceiptBook;
@@ -58,11 +62,15 @@ export class ReplayWorld {
 				return { update: (bytes) => void hash.update(bytes), digestHex: () => hash.digest("hex") };
 			},
 		};
+		this.fixture.options.parquetFolder = this.copies.folder;
+		const sink = this.fixture.sink();
+		const reader = createStagedReader(defaultLimits);
 		this.deps = {
 			...shared,
-			sink: this.fixture.sink(),
+			sink,
 			createSha256: nodeCodecs.createSha256,
-			...createStagedReader(defaultLimits),
+			...reader,
+			...takeParquet(reader, { copies: this.copies, sink, limits: defaultLimits }),
 		};
 	}
 

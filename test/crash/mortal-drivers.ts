@@ -103,29 +103,20 @@ export function mortalSink(sink: BatchSink, killer: Killer): BatchSink {
 				},
 			};
 		},
+		async openParquet(file, signal) {
+			killer.point("sink.openParquet before");
+			const reader = await sink.openParquet(file, signal);
+			killer.point("sink.openParquet after");
+			return reader;
+		},
 		close: () => sink.close(),
 	};
 }
 
 function mortalJob(job: InsertJob, killer: Killer): InsertJob {
-	const { reader } = job;
-	const mortal: BatchReader = {
-		sentFields: reader.sentFields,
-		engineFields: reader.engineFields,
-		async *batches(signal) {
-			killer.point("sink.insert before the first batch");
-			for await (const batch of reader.batches(signal)) {
-				yield batch;
-				killer.point("sink.insert after a batch");
-			}
-			killer.point("sink.insert after the last batch");
-		},
-		counts: () => reader.counts(),
-		warnings: () => reader.warnings(),
-	};
 	return {
 		...job,
-		reader: mortal,
+		reader: "path" in job.reader ? job.reader : mortalReader(job.reader, killer),
 		async beforeCommit(counts) {
 			killer.point("sink.beforeCommit before");
 			await job.beforeCommit(counts);
@@ -140,5 +131,22 @@ function mortalJob(job: InsertJob, killer: Killer): InsertJob {
 			}
 			return receipt;
 		},
+	};
+}
+
+function mortalReader(reader: BatchReader, killer: Killer): BatchReader {
+	return {
+		sentFields: reader.sentFields,
+		engineFields: reader.engineFields,
+		async *batches(signal) {
+			killer.point("sink.insert before the first batch");
+			for await (const batch of reader.batches(signal)) {
+				yield batch;
+				killer.point("sink.insert after a batch");
+			}
+			killer.point("sink.insert after the last batch");
+		},
+		counts: () => reader.counts(),
+		warnings: () => reader.warnings(),
 	};
 }

@@ -19,23 +19,9 @@ import { noLongerNeeded } from "../../clock.ts";
 import { IngestError } from "../../errors.ts";
 import type { ScannedColumn } from "./insert-plan.ts";
 import { openBatchStream } from "./native-stream.ts";
+import type { RowScan } from "./row-scan.ts";
 import { quoteIdentifier } from "./sql-names.ts";
 import { columnTypes, rows } from "./target-table.ts";
-
-export interface ArrowScan {
-	/** To be read with SELECT * and nothing else: a projection returns wrong data. */
-	readonly view: string;
-	readonly columns: readonly ScannedColumn[];
-	/** Rows that DuckDB has fetched. */
-	rowsHandedOver(): number;
-	/** Resolves when the first batch waits for DuckDB or all are in; rejects with the reader's error. */
-	readonly primed: Promise<void>;
-	/** Resolves when all batches are in; rejects with the reader's error, which has failed the stream before. */
-	readonly pumped: Promise<void>;
-	/** Reads no further; a statement that still reads the view fails. */
-	stop(): void;
-	close(): Promise<void>;
-}
 
 /** `readers` all have the fields of the first. `unsupported_type` with the column where DuckDB can't scan one. */
 export async function openArrowScan(
@@ -43,7 +29,7 @@ export async function openArrowScan(
 	readers: readonly BatchReader[],
 	positions: readonly number[],
 	options: { copy: boolean; signal: AbortSignal },
-): Promise<ArrowScan> {
+): Promise<RowScan> {
 	const reader = readers[0]!;
 	const fields = positions.map((at) => reader.engineFields[at]!);
 	const stream = openBatchStream(fields, { copy: options.copy });

@@ -24,6 +24,7 @@ import {
 	sumLedgerSince,
 } from "./ledger.ts";
 import type { EngineOptions } from "./lockdown.ts";
+import { openParquet } from "./open-parquet.ts";
 import { createSemaphore } from "./semaphore.ts";
 import { qualifiedTable } from "./sql-names.ts";
 import { createTableLocks, type TableLocks } from "./table-locks.ts";
@@ -49,6 +50,8 @@ export interface DuckdbSinkOptions extends EngineOptions {
 /** Threads that stay free of statements, for the reading and unpacking of what they wait for. */
 const sparePoolThreads = 2;
 const defaultPoolThreads = 4;
+/** Parquet files that are read through at the same time: each takes an instance with threads of its own. */
+const maxThroughReads = 2;
 
 export function createDuckdbSink(options: DuckdbSinkOptions): BatchSink {
 	const target = parseTarget(options.target);
@@ -63,6 +66,7 @@ export function createDuckdbSink(options: DuckdbSinkOptions): BatchSink {
 			Math.max(1, (options.threadPoolSize ?? defaultPoolThreads) - sparePoolThreads),
 		),
 	};
+	const throughReads = createSemaphore(maxThroughReads);
 	const databases = new Map<string, { database: TenantDatabase; locks: TableLocks }>();
 	let only = target.template.includes("{tenant}") ? undefined : options.singleTenant;
 
@@ -97,6 +101,14 @@ export function createDuckdbSink(options: DuckdbSinkOptions): BatchSink {
 			return openDatabase(database, signal, (jobs, again) =>
 				insertLoads(database, jobs, again, { ...shared, locks }),
 			);
+		},
+		async openParquet(file, signal) {
+			const release = await throughReads.acquire(signal);
+			try {
+				return await openParquet(file, options, signal);
+			} finally {
+				release();
+			}
 		},
 		async close() {
 			await Promise.all([...databases.values()].map(({ database }) => database.close()));

@@ -110,7 +110,8 @@ function tidy(message: string, path?: string): string {
 		: text;
 }
 
-function withoutClass(text: string): string {
+/** What it says, without saying of which class it is. */
+export function withoutClass(text: string): string {
 	return text
 		.replace(/^[A-Za-z]+(?: [A-Za-z]+)* Error: /, "")
 		.replace(/^Failed to commit: /, "at commit: ");

@@ -10,11 +10,12 @@
  */
 
 import type { DuckDBConnection } from "@duckdb/node-api";
+import type { BatchReader } from "../../arrow/batch-reader.ts";
 import { IngestError } from "../../errors.ts";
 import type { InsertResult } from "../../flow.ts";
 import { formatTableName, tableKey } from "../../table-name.ts";
 import type { InsertJob } from "../batch-sink.ts";
-import { type ArrowScan, openArrowScan, schemaKey } from "./arrow-scan.ts";
+import { openArrowScan, schemaKey } from "./arrow-scan.ts";
 import { positionsToScan } from "./check-load.ts";
 import {
 	type EngineErrorContext,
@@ -23,6 +24,8 @@ import {
 	toIngestError,
 } from "./engine-errors.ts";
 import { type InsertPlan, planInsert } from "./insert-plan.ts";
+import { openParquetScan } from "./parquet-scan.ts";
+import type { RowScan } from "./row-scan.ts";
 import type { Semaphore } from "./semaphore.ts";
 import { droppedConstraints, forgottenCrs } from "./silent-losses.ts";
 import { findSchema, readTargetTable, type TargetTable } from "./target-table.ts";
@@ -44,7 +47,7 @@ export interface LoadGroup {
 }
 
 export interface OpenGroup extends LoadGroup {
-	scan: ArrowScan;
+	scan: RowScan;
 }
 
 /** Tables that this transaction has read and not changed since, by folded name. */
@@ -74,6 +77,7 @@ export function groupLoads(
 function groupKey({ parameters, reader }: InsertJob): string | null {
 	const { mode, on_extra_columns: policy } = parameters;
 	if ((mode !== "append" && mode !== "create_append") || policy === "add") return null;
+	if ("path" in reader) return null;
 	return JSON.stringify([
 		tableKey(parameters.table),
 		mode,
@@ -88,13 +92,19 @@ export async function openGroup(
 	group: LoadGroup,
 	options: GroupOptions,
 ): Promise<OpenGroup> {
-	const signal = AbortSignal.any([options.signal, ...group.jobs.map((job) => job.signal)]);
-	const scan = await openArrowScan(
-		connection,
-		group.jobs.map((job) => job.reader),
-		group.positions,
-		{ copy: options.copyArrow, signal },
-	);
+	const { jobs, positions } = group;
+	const readers: BatchReader[] = [];
+	for (const { reader } of jobs) {
+		if ("path" in reader) {
+			return { ...group, scan: await openParquetScan(connection, reader, positions) };
+		}
+		readers.push(reader);
+	}
+	const signal = AbortSignal.any([options.signal, ...jobs.map((job) => job.signal)]);
+	const scan = await openArrowScan(connection, readers, positions, {
+		copy: options.copyArrow,
+		signal,
+	});
 	return { ...group, scan };
 }
 
@@ -171,7 +181,7 @@ async function runDdl(connection: DuckDBConnection, sql: string): Promise<void> 
 async function runInsert(
 	connection: DuckDBConnection,
 	plan: InsertPlan,
-	scan: ArrowScan,
+	scan: RowScan,
 	options: GroupOptions,
 ): Promise<number> {
 	const release = await options.statements.acquire(options.signal);

@@ -6,6 +6,7 @@
  * run once an instance; connections made later inherit what it set.
  */
 
+import { join } from "node:path";
 import { quoteText } from "./sql-names.ts";
 import type { TenantTarget } from "./targets.ts";
 
@@ -30,6 +31,8 @@ export interface EngineOptions {
 	extensionFolder?: string;
 	/** Where a new lake keeps its Parquet files, `{tenant}` in it: a folder or `s3://bucket/path/`. */
 	lakeData?: string;
+	/** Where Parquet files are read from, by tenant in folders of that name; absent: none are. Absolute. */
+	parquetFolder?: string;
 	/** For lakes whose data lie in a bucket. */
 	s3?: S3Access;
 }
@@ -40,25 +43,16 @@ export function lockStatements(
 	options: EngineOptions,
 	dataFolder: string | null,
 ): string[] {
-	const statements = [
-		// A session's zone shifts tz-aware values that go into TIMESTAMP or DATE columns.
-		"SET GLOBAL TimeZone = 'UTC'",
-		"SET GLOBAL autoinstall_known_extensions = false",
-		"SET GLOBAL autoload_known_extensions = false",
-		"SET GLOBAL allow_community_extensions = false",
-	];
+	const statements = shared(options);
 	// A lake reaches its catalog and data by DuckDB's secrets, and has used them by now.
 	if (target.kind === "file") statements.push("SET GLOBAL allow_persistent_secrets = false");
-	if (options.memoryLimit !== undefined) {
-		statements.push(`SET GLOBAL memory_limit = ${quoteText(options.memoryLimit)}`);
-	}
-	if (options.threads !== undefined) {
-		statements.push(`SET GLOBAL threads = ${Math.max(1, Math.trunc(options.threads))}`);
-	}
 	const spill =
 		options.tempDirectory ?? (target.filePath === null ? undefined : `${target.filePath}.tmp`);
 	if (spill !== undefined) statements.push(`SET GLOBAL temp_directory = ${quoteText(spill)}`);
+	const folders =
+		options.parquetFolder === undefined ? [] : [join(options.parquetFolder, target.tenant)];
 	if (target.kind === "file") {
+		if (folders.length > 0) statements.push(allowFolders(folders));
 		statements.push("SET GLOBAL enable_external_access = false");
 	} else if (target.kind === "ducklake" && target.filePath !== null && dataFolder !== null) {
 		// ATTACH adds the paths of DuckDB's own files alone, not those of a lake.
@@ -66,11 +60,43 @@ export function lockStatements(
 		const siblings = [path, `${path}.wal`, `${path}.wal.checkpoint`, `${path}.wal.recovery`];
 		statements.push(
 			`SET GLOBAL allowed_paths = [${siblings.map(quoteText).join(", ")}]`,
-			`SET GLOBAL allowed_directories = [${quoteText(dataFolder)}]`,
+			allowFolders([dataFolder, ...folders]),
 			"SET GLOBAL enable_external_access = false",
 		);
 	}
 	// MotherDuck, and a lake whose catalog or data lie elsewhere, must reach the network: only settings are locked.
 	statements.push("SET GLOBAL lock_configuration = true");
 	return statements;
+}
+
+/** Of every instance. */
+function shared({ memoryLimit, threads }: EngineOptions): string[] {
+	const statements = [
+		// A session's zone shifts tz-aware values that go into TIMESTAMP or DATE columns.
+		"SET GLOBAL TimeZone = 'UTC'",
+		"SET GLOBAL autoinstall_known_extensions = false",
+		"SET GLOBAL autoload_known_extensions = false",
+		"SET GLOBAL allow_community_extensions = false",
+	];
+	if (memoryLimit !== undefined) {
+		statements.push(`SET GLOBAL memory_limit = ${quoteText(memoryLimit)}`);
+	}
+	if (threads !== undefined) {
+		statements.push(`SET GLOBAL threads = ${Math.max(1, Math.trunc(threads))}`);
+	}
+	return statements;
+}
+
+const allowFolders = (folders: readonly string[]) =>
+	`SET GLOBAL allowed_directories = [${folders.map(quoteText).join(", ")}]`;
+
+/** An instance that reads one Parquet file and reaches nothing else; what it makes of it is its own reader's doing. */
+export function parquetLockStatements(path: string, options: EngineOptions): string[] {
+	return [
+		"PRAGMA disable_optimizer",
+		...shared(options),
+		`SET GLOBAL allowed_paths = [${quoteText(path)}]`,
+		"SET GLOBAL enable_external_access = false",
+		"SET GLOBAL lock_configuration = true",
+	];
 }

@@ -62,6 +62,9 @@ const sink = {
 				}),
 		} as unknown as SinkDatabase;
 	},
+	openParquet: async () => {
+		throw new Error("no file is dropped here");
+	},
 	close: async () => {},
 };
 
