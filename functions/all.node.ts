@@ -102,6 +102,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 			`duckdock_loader_deaths_total ${loader.deaths()}`,
 		].join("\n");
 	});
+			"# TYPE duckdock_early_loads_total counter",
+			...Object.entries(loader.early.counts()).map(
+				([outcome, count]) => `duckdock_early_loads_total{outcome="${outcome}"} ${count}`,
+			),
 	const sweeping = sweepForEver(
 		{
 			store,
@@ -129,6 +133,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 		createSha256: nodeCodecs.createSha256,
 		queue,
 		receipts,
+		notices: loader.early,
 		keyStore: createKeyStore({
 			store: keysStore,
 			clock,

@@ -29,6 +29,7 @@ import { thisProcess } from "../src/replay/this-process.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
 import type { ObjectStore } from "../src/stage/object-store.ts";
 import { patientStore } from "../src/stage/patient-store.ts";
+import { parseTarget } from "../src/target-template.ts";
 import type { ReplayQueue } from "../src/trigger/replay-queue.ts";
 import { engineOptions } from "./engine-options.node.ts";
 import { openStore } from "./open-store.node.ts";
@@ -54,11 +55,23 @@ export interface LoaderConfig {
 	countUsage: boolean;
 }
 
+const threadPoolSize = Number(process.env.UV_THREADPOOL_SIZE ?? 4);
+/** Four loads, two that are early, and two threads for the bytes of all of them. */
+const minPoolSize = 8;
+
 /** The drivers as constructed here, or something around them. */
 export interface LoaderDrivers {
 	store: ObjectStore;
 	sink: BatchSink;
 	queue: ReplayQueue;
+}
+
+/**
+ * Whether uploads are loaded while they arrive. Not into lakes, whose transactions exclude each other; and
+ * each holds a thread of libuv's pool while it waits for bytes, of which the ordinary loads need theirs.
+ */
+function loadsEarly({ target }: LoaderConfig): boolean {
+	return parseTarget(target).kind === "file" && threadPoolSize >= minPoolSize;
 }
 
 export async function runLoader(
@@ -76,8 +89,8 @@ export async function runLoader(
 	};
 	const jobs = createLoaderSide(say);
 	process.on("message", (message: ToLoader) => {
-		if (message.type === "load") jobs.take(message);
-		else stop.abort();
+		if (message.type === "drain") stop.abort();
+		else jobs.take(message);
 	});
 	process.on("disconnect", () => {
 		if (!stop.signal.aborted) process.exit(1);
@@ -102,7 +115,7 @@ export async function runLoader(
 			}),
 			copyArrow: config.copyArrow,
 			parquetFolder: copies.folder,
-			threadPoolSize: Number(process.env.UV_THREADPOOL_SIZE ?? 4),
+			threadPoolSize,
 			clock,
 			log,
 		}),
@@ -127,7 +140,11 @@ export async function runLoader(
 		},
 		queue,
 		stop.signal,
-		{ countUsage: config.countUsage, ...(config.share ? {} : { maxShared: 1 }) },
+		{
+			countUsage: config.countUsage,
+			...(config.share ? {} : { maxShared: 1 }),
+			...(loadsEarly(config) ? { early: jobs.early } : {}),
+		},
 	);
 	await sink.close();
 	process.disconnect?.();

@@ -48,6 +48,15 @@ export const targetLockWaitMs = 60_000;
 /** The file is let go this long after the last load at the latest. */
 export const targetLingerMs = 1_500;
 
+/**
+ * Loads that begin while their upload still arrives: from so many durable bytes on, so many at a time, given
+ * up after so long without a part, and when all their waiting together took so long.
+ */
+export const earlyFromBytes = 8 * MiB;
+export const maxEarlyLoads = 2;
+export const earlyIdleMs = 5_000;
+export const earlyWaitMs = 60_000;
+
 /** Batches handed to DuckDB: below the first they are merged, above the second sliced. */
 export const minScanRows = 50_000;
 export const maxScanRows = 122_880;

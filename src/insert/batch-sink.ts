@@ -39,6 +39,8 @@ export interface InsertJob {
 	/** The receipt as the ledger shall hold it. */
 	receipt(result: InsertResult, counts: StreamedCounts): Receipt;
 	signal: AbortSignal;
+	/** Called, maybe often, when another load waits for what this one holds: one that can wait ends itself by its signal. */
+	othersWait?(): void;
 }
 
 export type InsertOutcome = { receipt: Receipt } | { error: unknown };

@@ -3,7 +3,7 @@
  * of them, never data. The loader's side is a `ReplayQueue` like any other.
  */
 
-import type { ReplayJob } from "../flow.ts";
+import type { ManifestPart, ReplayJob } from "../flow.ts";
 import type { Delivery, ReplayQueue } from "../trigger/replay-queue.ts";
 
 export const aliveEveryMs = 5_000;
@@ -11,6 +11,12 @@ export const aliveEveryMs = 5_000;
 /** From the HTTP process. `n` names the delivery. */
 export type ToLoader =
 	| { type: "load"; n: number; job: ReplayJob; attempt: number; deaths: number }
+	/** An upload that still takes parts: load it while they come. These are durable. */
+	| { type: "early"; job: ReplayJob; parts: ManifestPart[] }
+	/** Another one is, of an upload that was begun early. */
+	| { type: "part"; job: ReplayJob; part: ManifestPart }
+	/** No load comes of an upload that was begun early. */
+	| { type: "gone"; job: ReplayJob }
 	/** Take no more, end what runs, leave. */
 	| { type: "drain" };
 
@@ -22,18 +28,52 @@ export type FromLoader =
 	/** Its bytes are about to be read: a death from now on may be their fault. */
 	| { type: "opened"; n: number }
 	| { type: "ack"; n: number }
-	| { type: "retry"; n: number; delayMs: number; sameAttempt: boolean };
+	| { type: "retry"; n: number; delayMs: number; sameAttempt: boolean }
+	/** Nothing of an early load is open any more. */
+	| { type: "early-ended"; job: ReplayJob; outcome: EarlyOutcome };
+
+export const earlyOutcomes = ["committed", "given up", "declined", "loader died"] as const;
+export type EarlyOutcome = (typeof earlyOutcomes)[number];
+
+/** What a loader is told of uploads that still arrive. */
+export interface EarlyListener {
+	begin(job: ReplayJob, parts: ManifestPart[]): void;
+	part(job: ReplayJob, part: ManifestPart): void;
+	gone(job: ReplayJob): void;
+}
+
+export interface EarlyLine {
+	/** Who listens from now on. Nobody: each attempt is declined. */
+	listen(listener: EarlyListener): void;
+	ended(job: ReplayJob, outcome: EarlyOutcome): void;
+}
 
 export interface LoaderSide extends ReplayQueue {
+	readonly early: EarlyLine;
 	/** A message of the HTTP process that isn't a drain. */
-	take(message: Extract<ToLoader, { type: "load" }>): void;
+	take(message: Exclude<ToLoader, { type: "drain" }>): void;
 }
 
 export function createLoaderSide(send: (message: FromLoader) => void): LoaderSide {
 	const waiting: Delivery[] = [];
 	let feed = () => {};
+	let listener: EarlyListener | null = null;
+	const ended: EarlyLine["ended"] = (job, outcome) => send({ type: "early-ended", job, outcome });
 	return {
-		take({ n, job, attempt, deaths }) {
+		early: {
+			listen(one) {
+				listener = one;
+			},
+			ended,
+		},
+		take(message) {
+			if (message.type === "early") {
+				if (listener === null) ended(message.job, "declined");
+				return listener?.begin(message.job, message.parts);
+			}
+			if (message.type === "part") return listener?.part(message.job, message.part);
+			if (message.type === "gone") return listener?.gone(message.job);
+			const { n, job, attempt, deaths } = message;
 			waiting.push({
 				job,
 				attempt,

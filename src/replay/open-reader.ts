@@ -3,7 +3,7 @@
 import type { BatchReader } from "../arrow/batch-reader.ts";
 import type { ByteSource } from "../arrow/byte-source.ts";
 import { openArrow } from "../arrow/open-arrow.ts";
-import type { Manifest } from "../flow.ts";
+import type { UploadRequest } from "../flow.ts";
 import type { Limits } from "../limits.ts";
 import { decodeContent } from "./content-coding.ts";
 import { nodeCodecs } from "./node-codecs.ts";
@@ -13,11 +13,11 @@ import type { ReplayDeps } from "./replay-one.ts";
 export function createStagedReader(limits: Limits): Pick<ReplayDeps, "openReader" | "digestOf"> {
 	const maxBytes = limits.maxUploadBytes;
 	return {
-		openReader: (source, manifest, signal): Promise<BatchReader> =>
-			openArrow([undoCoding(source, manifest, maxBytes)], {
+		openReader: (source, upload, signal): Promise<BatchReader> =>
+			openArrow([undoCoding(source, upload, maxBytes)], {
 				codecs: nodeCodecs,
 				limits,
-				requireEos: manifest.require_eos,
+				requireEos: upload.require_eos,
 				signal,
 			}),
 
@@ -34,7 +34,7 @@ export function createStagedReader(limits: Limits): Pick<ReplayDeps, "openReader
 
 function undoCoding(
 	source: StagedSource,
-	{ content_encoding: coding }: Manifest,
+	{ content_encoding: coding }: UploadRequest,
 	maxBytes: number,
 ): ByteSource {
 	if (coding === "identity") return source;

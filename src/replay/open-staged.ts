@@ -14,11 +14,13 @@ import { IngestError } from "../errors.ts";
 import type { Manifest, ManifestPart } from "../flow.ts";
 import { type PartStores, partsStore } from "../stage/parts-store.ts";
 import { mismatch, readPart } from "./part-reader.ts";
-import { readParts, sequenceOf } from "./read-parts.ts";
+import { openParts, sequenceOf } from "./read-parts.ts";
 
 export interface StagedSource extends ByteSource {
 	/** Reads and checks what no reader has read to its end. Before COMMIT. */
 	verifyRest(signal: AbortSignal): Promise<void>;
+	/** Lets go of what was opened and not read to its end: a load may end before its bytes do. */
+	close(): Promise<void>;
 }
 
 export interface OpenStagedOptions extends PartStores {
@@ -59,17 +61,11 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 		// Not its id: the same bytes have the same warnings, however they came.
 		name: "the upload",
 
-		stream: (signal) => ({
-			[Symbol.asyncIterator]: () =>
-				readParts(
-					{
-						parts: sequenceOf(parts),
-						open,
-						createSha256,
-						onVerified: ({ n }) => verified.add(n),
-					},
-					signal,
-				),
+		...openParts({
+			parts: sequenceOf(parts),
+			open,
+			createSha256,
+			onVerified: ({ n }) => verified.add(n),
 		}),
 
 		atRest: {

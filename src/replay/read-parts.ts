@@ -3,7 +3,7 @@
  * each is held against what is said of it.
  */
 
-import type { ByteIterator } from "../arrow/byte-source.ts";
+import type { ByteChunks, ByteIterator } from "../arrow/byte-source.ts";
 import type { Sha256 } from "../arrow/codecs.ts";
 import type { ManifestPart } from "../flow.ts";
 import type { StoredObject } from "../stage/object-store.ts";
@@ -24,7 +24,7 @@ export interface ReadPartsOptions {
 	onVerified(part: ManifestPart): void;
 }
 
-export function readParts(options: ReadPartsOptions, signal: AbortSignal): ByteIterator {
+function readParts(options: ReadPartsOptions, signal: AbortSignal): ByteIterator {
 	const { parts, open, createSha256, onVerified } = options;
 	let at = 0;
 	let ended = false;
@@ -94,6 +94,24 @@ export function readParts(options: ReadPartsOptions, signal: AbortSignal): ByteI
 		async return() {
 			await release();
 			return { done: true, value: undefined };
+		},
+	};
+}
+
+/** Streams of one source, and the end of those that nobody read to theirs. */
+export function openParts(options: ReadPartsOptions) {
+	const open = new Set<ByteIterator>();
+	return {
+		stream: (signal: AbortSignal): ByteChunks => ({
+			[Symbol.asyncIterator]() {
+				const parts = readParts(options, signal);
+				open.add(parts);
+				return parts;
+			},
+		}),
+		async close() {
+			await Promise.all([...open].map((parts) => parts.return?.()));
+			open.clear();
 		},
 	};
 }

@@ -12,11 +12,13 @@
 
 import type { Log } from "../log.ts";
 import type { Delivery, ReplayQueue } from "../trigger/replay-queue.ts";
+import { createEarlyLoads, type EarlyLoad } from "./early-loads.ts";
 import { createHistoryBook } from "./history-book.ts";
 import {
 	type BegunLoad,
 	beginLoad,
 	maxDeaths,
+	finishLoad,
 	type ReplayDeps,
 	type ReplayOutcome,
 	runLoads,
@@ -36,6 +38,8 @@ export interface LoopOptions {
 	/** Cuts short what runs and gives it back: where the platform ends the process soon. */
 	cut?: AbortSignal;
 }
+	/** Where word comes from of uploads that can be loaded while they arrive. */
+	early?: EarlyLine | undefined;
 
 /** A load over this runs in a transaction of its own. */
 const smallLoadBytes = 8 * 1024 * 1024;
@@ -76,6 +80,21 @@ export async function runReplayLoop(
 	const { cut = new AbortController().signal } = options;
 
 	function track(task: Promise<void>): void {
+	const isSuspect = ({ waiting }: Lane) => waiting.some(({ load }) => load.deaths > 0);
+	const early =
+		options.early &&
+		createEarlyLoads(deps, {
+			mayBegin: () => !stop.aborted && !alone && ![...lanes.values()].some(isSuspect),
+			onEnd(job, outcome) {
+				options.early?.ended(job, outcome);
+				pump();
+			},
+		});
+	if (early) options.early?.listen(early);
+	stop.addEventListener("abort", () => early?.giveWay("the loader is told to stop"), {
+		once: true,
+	});
+
 		const tracked = task
 			.catch((error) => fail(deps.log, error))
 			.finally(() => tasks.delete(tracked));
@@ -108,17 +127,43 @@ export async function runReplayLoop(
 			large: 0,
 		};
 		lanes.set(job.tenant, lane);
-		lane.waiting.push({ load: begun, delivery });
+		const taken = early?.take(begun) ?? null;
+		if (taken === null) lane.waiting.push({ load: begun, delivery });
+		else track(conclude(lane, { load: begun, delivery }, taken));
 		pump();
 	}
 
 	function pump(): void {
+	/** What was begun while the upload arrived counts as a large load that runs. */
+	async function conclude(lane: Lane, one: Waiting, taken: EarlyLoad): Promise<void> {
+		const { load, delivery } = one;
+		running++;
+		lane.large++;
+		try {
+			delivery.opened?.();
+			const receipt = await taken.finish();
+			if (receipt !== null) {
+				const outcome = await finishLoad({ ...deps, tables }, undefined, load, { receipt }, cut);
+				track(end(load, delivery, outcome));
+				history.look(lane.tenant);
+			} else if (stop.aborted) {
+				track(end(load, delivery, { kind: "again", delayMs: 0, sameAttempt: true }));
+			} else lane.waiting.push(one);
+		} finally {
+			running--;
+			lane.large--;
+			pump();
+		}
+	}
+
 		if (stop.aborted) return;
 		const all = [...lanes.values()];
-		const suspect = all.some((lane) => lane.waiting.some(({ load }) => load.deaths > 0));
+		const suspect = all.some(isSuspect);
+		if (suspect) early?.giveWay("a load that must run alone waits");
+		const beside = running + (early?.untaken() ?? 0);
 		for (const lane of all) {
 			for (;;) {
-				const free = running < maxRunning && !alone && !(suspect && running > 0);
+				const free = running < maxRunning && !alone && !(suspect && beside > 0);
 				const group = free ? nextGroup(lane, maxShared, suspect) : null;
 				if (group === null) break;
 				track(run(lane, group));
@@ -174,6 +219,7 @@ export async function runReplayLoop(
 	}
 	while (tasks.size > 0) await Promise.all(tasks);
 	await history.flush();
+	await early?.idle();
 	await tables.flush();
 	await usage?.flush();
 }

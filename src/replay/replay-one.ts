@@ -15,7 +15,14 @@
 import type { BatchReader } from "../arrow/batch-reader.ts";
 import type { Clock } from "../clock.ts";
 import { asIngestError, IngestError } from "../errors.ts";
-import type { InsertResult, Manifest, Receipt, ReplayJob, StreamedCounts } from "../flow.ts";
+import type {
+	InsertResult,
+	Manifest,
+	Receipt,
+	ReplayJob,
+	StreamedCounts,
+	UploadRequest,
+} from "../flow.ts";
 import type {
 	BatchSink,
 	InsertJob,
@@ -45,7 +52,7 @@ export interface ReplayDeps extends CompareDeps {
 	/** Staged bytes, content coding still on, as checked batches. Reads until the first schema. */
 	openReader(
 		source: StagedSource,
-		manifest: Manifest,
+		upload: UploadRequest,
 		signal: AbortSignal,
 	): Promise<BatchReader | ParquetReader>;
 	/** Told of each table before the receipt is. */
@@ -208,6 +215,7 @@ async function openJob(
 	const { manifest, lease } = load;
 	const both = AbortSignal.any([signal, lease.signal]);
 	const source = openStaged(deps, manifest);
+	opened.push(source);
 	const reader = await deps.openReader(source, manifest, both);
 	if ("path" in reader) opened.push(reader);
 	return {
@@ -231,7 +239,7 @@ async function openJob(
 }
 
 /** The receipt is durable before the outcome is `done`. */
-async function finishLoad(
+export async function finishLoad(
 	deps: ReplayDeps,
 	database: SinkDatabase | undefined,
 	load: BegunLoad,

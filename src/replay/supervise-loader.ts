@@ -19,6 +19,7 @@ import type { ObjectStore } from "../stage/object-store.ts";
 import { isTombstone, readManifest } from "../stage/stage-upload.ts";
 import type { Delivery, ReplayQueue } from "../trigger/replay-queue.ts";
 import { problemOf } from "../upload/problem-json.ts";
+import { createEarlyUploads, type EarlyUploads } from "./early-uploads.ts";
 import type { FromLoader, ToLoader } from "./loader-link.ts";
 import { maxDeaths } from "./replay-one.ts";
 
@@ -43,6 +44,8 @@ export interface Supervisor {
 	deaths(): number;
 	/** Process id of the present loader. */
 	pid(): number | undefined;
+	/** Uploads that are loaded while they arrive: for who stages them in this process. */
+	readonly early: EarlyUploads;
 	/** Drains and ends. What was not acknowledged is found by the next sweep. */
 	stop(): Promise<void>;
 }
@@ -73,6 +76,14 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 	let changed = Promise.withResolvers<void>();
 	let gone = Promise.withResolvers<void>();
 
+	const early = createEarlyUploads({
+		send(message) {
+			if (!ready || stopping.signal.aborted || !child?.connected) return false;
+			child.send(message, () => {});
+			return true;
+		},
+		mayBegin: (job) => !deathsOf.has(nameOf(job)),
+	});
 	const nameOf = ({ tenant, upload_id }: ReplayJob) => `${tenant}/${upload_id}`;
 	function change(): void {
 		changed.resolve();
@@ -81,6 +92,7 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 
 	function hand(n: number, { delivery }: InFlight): void {
 		const { job, attempt } = delivery;
+		early.completed(job);
 		const message: ToLoader = {
 			type: "load",
 			n,
@@ -111,18 +123,21 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 			quickDeaths = acked || clock.now() - startedAt > 10_000 ? 0 : quickDeaths + 1;
 			acked = false;
 			const pause = Math.min(longestRestartMs, firstRestartMs * 2 ** Math.min(10, quickDeaths));
-			const open = [...inFlight.values()].filter((one) => one.opened);
+			const opened = [...inFlight.values()].filter((one) => one.opened);
+			for (const one of opened) one.opened = false;
+			const open = new Map(
+				[...opened.map(({ delivery }) => delivery.job), ...early.loaderDied()].map((job) => [
+					nameOf(job),
+					job,
+				]),
+			);
 			log.error("the loader died and is started again", {
 				code,
 				signal,
-				open: open.map(({ delivery }) => delivery.job.upload_id),
+				open: [...open.values()].map((job) => job.upload_id),
 				in_flight: inFlight.size,
 			});
-			for (const one of open) {
-				const name = nameOf(one.delivery.job);
-				deathsOf.set(name, (deathsOf.get(name) ?? 0) + 1);
-				one.opened = false;
-			}
+			for (const name of open.keys()) deathsOf.set(name, (deathsOf.get(name) ?? 0) + 1);
 			clock.sleep(pause, stopping.signal).then(
 				() => {
 					gone = Promise.withResolvers();
@@ -144,6 +159,10 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 				else hand(n, one);
 			}
 			change();
+			return;
+		}
+		if (message.type === "early-ended") {
+			early.ended(message.job, message.outcome);
 			return;
 		}
 		const one = inFlight.get(message.n);
@@ -218,6 +237,13 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 		isReady: () => ready,
 		deaths: () => died,
 		pid: () => child?.pid,
+		early: {
+			...early,
+			gone(tenant, upload_id) {
+				early.gone(tenant, upload_id);
+				deathsOf.delete(nameOf({ tenant, upload_id }));
+			},
+		},
 		async stop() {
 			if (stopping.signal.aborted) return;
 			stopping.abort();

@@ -131,6 +131,7 @@ export async function appendBody(
 			if (part.sha256 !== null) {
 				await store.put(sumKey(tenant, id, partName(part.n), part.sha256), new Uint8Array(0));
 			}
+			deps.notices?.part(tenant, id, part);
 			parts = part.n;
 			offset += part.size;
 			options.onOffset?.(offset);

@@ -107,7 +107,10 @@ async function settle(
 		const claim = await claimKey(deps, { ...upload, idempotency_key: key }, mine);
 		if (claim.upload_id !== id) {
 			const earlier = await answerRepeat(deps, manifest, mine, claim);
-			if (earlier !== null) return earlier;
+			if (earlier !== null) {
+				deps.notices?.gone(tenant, id);
+				return earlier;
+			}
 			manifest.same_content_as = claim.upload_id;
 		}
 	}

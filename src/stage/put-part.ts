@@ -63,7 +63,10 @@ export async function putPart(
 	});
 	const { size, sha256 } = await measured.result();
 	if (stored === null) await assertSameBytes(deps, tenant, id, n, sha256);
-	else await store.put(sumKey(tenant, id, name, sha256), new Uint8Array(0));
+	else {
+		await store.put(sumKey(tenant, id, name, sha256), new Uint8Array(0));
+		deps.notices?.part(tenant, id, { n, key, size, etag: stored.etag, sha256 });
+	}
 	// A complete that came in between doesn't have these bytes: the caller must know.
 	if ((await readManifest(store, tenant, id)) !== null) await readOpenUpload(deps, tenant, id);
 	return { n, size, sha256 };

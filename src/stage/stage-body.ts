@@ -61,6 +61,7 @@ export async function stageBody(
 export async function discardUpload(deps: StageDeps, tenant: string, id: string): Promise<void> {
 	try {
 		if ((await closeUpload(deps, tenant, id, "aborted")) === null) {
+			deps.notices?.gone(tenant, id);
 			await removeParts(deps.store, tenant, id);
 		}
 	} catch {
@@ -75,6 +76,7 @@ async function cutBody(
 	options: { sha256?: string; signal?: AbortSignal },
 ): Promise<StagedBody> {
 	const { limits } = deps;
+	const { tenant, upload_id: id } = upload;
 	const wantsWhole = options.sha256 !== undefined || upload.idempotency_key !== null;
 	const source = new ChunkSource(body, (total) => {
 		if (total > limits.maxUploadBytes) {
@@ -100,7 +102,11 @@ async function cutBody(
 				);
 			}
 			const { read, stored } = cutPart(deps, upload, parts.length + 1, source, whole);
-			const part = stored.then(assertNew);
+			const part = stored.then((cut) => {
+				const made = assertNew(cut);
+				if (made.n > 1 || made.size === limits.partBytes) deps.notices?.part(tenant, id, made);
+				return made;
+			});
 			part.catch(() => {});
 			parts.push(part);
 			await read;

@@ -34,6 +34,16 @@ export interface StageDeps {
 	/** `createIdMaker(clock)`: ascending ULIDs. */
 	newId(): string;
 	createSha256(): StreamingSha256;
+	/** Who wants to know what is staged before it is complete. */
+	notices?: StagedNotices;
+}
+
+/** Told as it happens, in this process alone; nothing may rest on it. */
+export interface StagedNotices {
+	/** A part is durable. Not told of bodies that are one small part. */
+	part(tenant: string, id: string, part: ManifestPart): void;
+	/** No load comes of the upload. */
+	gone(tenant: string, id: string): void;
 }
 
 /** What a handler says of a new upload; the rest is ours. */
@@ -118,6 +128,7 @@ export async function abortUpload(deps: StageDeps, tenant: string, id: string): 
 			{ extra: { load_id: id } },
 		);
 	}
+	deps.notices?.gone(tenant, id);
 	await removeParts(deps.store, tenant, id);
 }
 

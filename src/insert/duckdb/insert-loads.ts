@@ -94,6 +94,7 @@ async function runAlone(
 			const committed = job && (await committedBefore(database, [job]).catch(() => null))?.get(0);
 			if (committed) return { receipt: committed };
 			if (!(error instanceof TransactionConflict)) return { error };
+			if (job?.othersWait === undefined) options.locks.askAll();
 			if (attempt === triesOfOneLoad) {
 				return {
 					error: new IngestError(
@@ -160,7 +161,7 @@ async function locked(
 	let peeked = await peekTables(connection, target.catalog, jobs);
 	let requests = lockRequests(jobs, peeked, target);
 	for (;;) {
-		const lock = await options.locks.acquire(requests, signal);
+		const lock = await options.locks.acquire(requests, signal, jobs[0]!.othersWait);
 		try {
 			if (!lock.waited) return await run(peeked);
 			// Somebody may have made or replaced a table in the meantime.

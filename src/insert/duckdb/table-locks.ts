@@ -20,13 +20,23 @@ export interface HeldLock {
 }
 
 export interface TableLocks {
-	/** Rejects with the signal's reason when it aborts first. */
-	acquire(requests: readonly LockRequest[], signal: AbortSignal): Promise<HeldLock>;
+	/**
+	 * Rejects with the signal's reason when it aborts first. Who hands in `othersWait` is told when
+	 * somebody who doesn't waits for it, whether it holds its lock by then or waits too.
+	 */
+	acquire(
+		requests: readonly LockRequest[],
+		signal: AbortSignal,
+		othersWait?: () => void,
+	): Promise<HeldLock>;
+	/** Tells all of those: somebody met what they hold elsewhere than here. */
+	askAll(): void;
 }
 
 interface Waiter {
 	keys: Map<string, boolean>;
 	grant: () => void;
+	othersWait: (() => void) | undefined;
 }
 
 export function createTableLocks(): TableLocks {
@@ -47,7 +57,10 @@ export function createTableLocks(): TableLocks {
 	};
 
 	return {
-		acquire: (requests, signal) =>
+		askAll() {
+			for (const waiter of [...held, ...queue]) waiter.othersWait?.();
+		},
+		acquire: (requests, signal, othersWait) =>
 			new Promise((resolve, reject) => {
 				signal.throwIfAborted();
 				let waited = false;
@@ -61,6 +74,7 @@ export function createTableLocks(): TableLocks {
 				};
 				const waiter: Waiter = {
 					keys,
+					othersWait,
 					grant: () => {
 						signal.removeEventListener("abort", onAbort);
 						resolve({
@@ -75,6 +89,10 @@ export function createTableLocks(): TableLocks {
 				queue.push(waiter);
 				serve();
 				waited = true;
+				if (held.has(waiter) || othersWait !== undefined) return;
+				for (const other of [...held, ...queue]) {
+					if (clash(keys, other.keys)) other.othersWait?.();
+				}
 			}),
 	};
 }
