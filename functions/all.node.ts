@@ -100,12 +100,12 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 			`duckdock_queue_open ${open}`,
 			"# TYPE duckdock_loader_deaths_total counter",
 			`duckdock_loader_deaths_total ${loader.deaths()}`,
-		].join("\n");
-	});
 			"# TYPE duckdock_early_loads_total counter",
 			...Object.entries(loader.early.counts()).map(
 				([outcome, count]) => `duckdock_early_loads_total{outcome="${outcome}"} ${count}`,
 			),
+		].join("\n");
+	});
 	const sweeping = sweepForEver(
 		{
 			store,
@@ -131,9 +131,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 		limits: config.limits,
 		newId,
 		createSha256: nodeCodecs.createSha256,
+		notices: loader.early,
 		queue,
 		receipts,
-		notices: loader.early,
 		keyStore: createKeyStore({
 			store: keysStore,
 			clock,

@@ -14,11 +14,12 @@ import type { Log } from "../log.ts";
 import type { Delivery, ReplayQueue } from "../trigger/replay-queue.ts";
 import { createEarlyLoads, type EarlyLoad } from "./early-loads.ts";
 import { createHistoryBook } from "./history-book.ts";
+import type { EarlyLine } from "./loader-link.ts";
 import {
 	type BegunLoad,
 	beginLoad,
-	maxDeaths,
 	finishLoad,
+	maxDeaths,
 	type ReplayDeps,
 	type ReplayOutcome,
 	runLoads,
@@ -37,9 +38,9 @@ export interface LoopOptions {
 	maxShared?: number;
 	/** Cuts short what runs and gives it back: where the platform ends the process soon. */
 	cut?: AbortSignal;
-}
 	/** Where word comes from of uploads that can be loaded while they arrive. */
 	early?: EarlyLine | undefined;
+}
 
 /** A load over this runs in a transaction of its own. */
 const smallLoadBytes = 8 * 1024 * 1024;
@@ -79,7 +80,6 @@ export async function runReplayLoop(
 	/** Loads are not cut short by a stop: they end, or the process does. */
 	const { cut = new AbortController().signal } = options;
 
-	function track(task: Promise<void>): void {
 	const isSuspect = ({ waiting }: Lane) => waiting.some(({ load }) => load.deaths > 0);
 	const early =
 		options.early &&
@@ -95,6 +95,7 @@ export async function runReplayLoop(
 		once: true,
 	});
 
+	function track(task: Promise<void>): void {
 		const tracked = task
 			.catch((error) => fail(deps.log, error))
 			.finally(() => tasks.delete(tracked));
@@ -133,7 +134,6 @@ export async function runReplayLoop(
 		pump();
 	}
 
-	function pump(): void {
 	/** What was begun while the upload arrived counts as a large load that runs. */
 	async function conclude(lane: Lane, one: Waiting, taken: EarlyLoad): Promise<void> {
 		const { load, delivery } = one;
@@ -156,6 +156,7 @@ export async function runReplayLoop(
 		}
 	}
 
+	function pump(): void {
 		if (stop.aborted) return;
 		const all = [...lanes.values()];
 		const suspect = all.some(isSuspect);
@@ -218,8 +219,8 @@ export async function runReplayLoop(
 		track(end(load, delivery, { kind: "again", delayMs: 0, sameAttempt: true }));
 	}
 	while (tasks.size > 0) await Promise.all(tasks);
-	await history.flush();
 	await early?.idle();
+	await history.flush();
 	await tables.flush();
 	await usage?.flush();
 }
