@@ -4,7 +4,7 @@
  * large as what the caller keeps.
  *
  * https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
- * Errors: `invalid_arrow` where the bytes end too early, a number is larger than 2^53 or
+ * Errors: `invalid_arrow` where the bytes end too early, a number has more than 53 bits or
  * structs lie deeper than `maxDepth`.
  */
 
@@ -149,7 +149,7 @@ export class ThriftCompact {
 		for (let scale = 1; ; scale *= 128) {
 			const byte = this.#byte();
 			value += (byte & 127) * scale;
-			if (value > Number.MAX_SAFE_INTEGER) throw invalidParquet("a number is larger than 2^53");
+			if (value > Number.MAX_SAFE_INTEGER) throw invalidParquet("a number has more than 53 bits");
 			if (byte < 128) return value;
 			if (scale > 2 ** 63) throw invalidParquet("a number has no end");
 		}
