@@ -116,7 +116,7 @@ export async function runReplayLoop(
 			letGo();
 			return;
 		}
-		usage?.begin(job.tenant);
+		usage?.begin(job.tenant, begun.size);
 		if (stop.aborted) {
 			await end(begun, delivery, { kind: "again", delayMs: 0, sameAttempt: true });
 			return;
@@ -204,7 +204,7 @@ export async function runReplayLoop(
 			await load.lease.release().catch((error) => fail(deps.log, error));
 			if (outcome.kind === "again") await answer(delivery, outcome);
 		} finally {
-			usage?.end(load.manifest.tenant);
+			usage?.end(load.manifest.tenant, load.size);
 			letGo();
 		}
 	}

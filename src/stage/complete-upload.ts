@@ -24,8 +24,8 @@ import {
 export type CompleteDeps = StageDeps & LoadDeps;
 
 export type Completion =
-	/** The load of this id is staged, running or done: wait for its receipt, or say 202. */
-	| { kind: "started"; loadId: string }
+	/** The load of this id is staged, running or done: wait for its receipt, or say 202. `bytes`: staged for it by this request. */
+	| { kind: "started"; loadId: string; bytes: number }
 	/** The key's load ended before: its receipt, or its problem, with `Idempotency-Replayed: true`. */
 	| { kind: "repeat"; receipt: Receipt };
 
@@ -120,7 +120,7 @@ async function settle(
 		return completedBefore(deps, decision ?? manifest, parts.length);
 	}
 	await sendJob(deps, { tenant, upload_id: id });
-	return { kind: "started", loadId: id };
+	return { kind: "started", loadId: id, bytes: parts.reduce((sum, { size }) => sum + size, 0) };
 }
 
 /** What the key's first load answers; null: only the loader can tell whether the content is the same. */
@@ -149,7 +149,7 @@ async function answerRepeat(
 	if (receipt.status === "failed" && receipt.error?.retryable === true) {
 		const done = await requestReplay(deps, tenant, claim.upload_id);
 		return done === null
-			? { kind: "started", loadId: claim.upload_id }
+			? { kind: "started", loadId: claim.upload_id, bytes: 0 }
 			: { kind: "repeat", receipt: done };
 	}
 	return { kind: "repeat", receipt };
@@ -225,7 +225,7 @@ async function completedBefore(
 			await requestReplay(deps, tenant, id).catch(ifRunning);
 		}
 	}
-	return { kind: "started", loadId: id };
+	return { kind: "started", loadId: id, bytes: 0 };
 }
 
 /** Somebody else asked first: it runs for both. */

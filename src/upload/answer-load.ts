@@ -43,10 +43,12 @@ export async function answerLoad(
 	if (completion.kind === "repeat") {
 		return finalAnswer(call, completion.receipt, true, headers);
 	}
-	const { loadId } = completion;
+	const { loadId, bytes } = completion;
 	call.note({ load_id: loadId });
 	const receipt = await waitForReceipt(call, loadId, waitMs);
 	if (receipt === null) return acceptedAnswer(loadId, headers);
+	// Asked for again, it was counted before.
+	if (bytes > 0) call.deps.quotas?.addRows(receipt.tenant, receipt);
 	return finalAnswer(call, receipt, receipt.load_id !== ownId, headers);
 }
 

@@ -98,14 +98,14 @@ async function answerRequest(
 	const granted = await authorise(route, call, env);
 	if (!route.takes || principal === null) return route.handler(call, granted);
 	const takes = typeof route.takes === "function" ? route.takes(call) : route.takes;
-	await deps.quotas?.assertRoom(principal.tenant, takes);
+	const ended = await deps.quotas?.assertRoom(principal.tenant, takes);
 	let answer: Response | null = null;
 	try {
 		answer = await route.handler(call, granted);
 		return answer;
 	} finally {
 		// 202: it goes on without us, and the loader tells when it is over.
-		if (takes === "load" && answer?.status !== 202) deps.quotas?.endLoad(principal.tenant);
+		if (answer?.status !== 202) ended?.();
 	}
 }
 

@@ -36,6 +36,7 @@ export const completeUpload = defineRoute({
 			repr_digest: body.repr_digest ?? null,
 		});
 		deps.quotas?.closeUpload(upload.tenant, upload.upload_id);
+		if (completion.kind === "started") deps.quotas?.addBytes(upload.tenant, completion.bytes);
 		const waitMs = waitMsOf(call, preferences, false);
 		const headers = appliedPreferences(preferences);
 		return answerLoad(call, completion, waitMs, upload.upload_id, headers);

@@ -4,7 +4,6 @@ import { assertRoom, completeStaged } from "../../stage/complete-upload.ts";
 import { stageBody } from "../../stage/stage-body.ts";
 import { parseTableName } from "../../table-name.ts";
 import { answerLoad, appliedPreferences, waitMsOf } from "../answer-load.ts";
-import { countBytes } from "../count-bytes.ts";
 import { guardBody } from "../guard-body.ts";
 import {
 	contentDigestHeader,
@@ -77,8 +76,10 @@ export const ingest = defineRoute({
 			...(sha256 === null ? {} : { sha256 }),
 			signal: request.signal,
 		});
-		countBytes(call, staged.size);
+		const { tenant } = staged.upload;
+		deps.metrics?.countBytes(tenant, staged.size);
 		const completion = await completeStaged(deps, staged, { repr_digest });
+		if (completion.kind === "started") deps.quotas?.addBytes(tenant, completion.bytes);
 		const waitMs = waitMsOf(call, preferences, true);
 		const headers = appliedPreferences(preferences);
 		return answerLoad(call, completion, waitMs, staged.upload.upload_id, headers);

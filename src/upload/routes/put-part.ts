@@ -3,7 +3,6 @@
 import { IngestError } from "../../errors.ts";
 import { putPart as storePart } from "../../stage/put-part.ts";
 import { emptyAnswer } from "../answers.ts";
-import { countBytes } from "../count-bytes.ts";
 import { guardBody } from "../guard-body.ts";
 import { contentDigestHeader } from "../header-docs.ts";
 import { refuseByHead } from "../peek-body.ts";
@@ -47,7 +46,7 @@ export const putPart = defineRoute({
 			...(sha256 === null ? {} : { sha256 }),
 			signal: request.signal,
 		});
-		countBytes(call, part.size);
+		deps.metrics?.countBytes(tenant, part.size);
 		return emptyAnswer();
 	},
 	problems: ["upload_completed", "upload_expired", ...headProblems],

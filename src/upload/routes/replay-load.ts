@@ -28,7 +28,9 @@ export const replayLoad = defineRoute({
 		const preferences = readPreferences(call.request.headers);
 		return answerLoad(
 			call,
-			receipt === null ? { kind: "started", loadId: load_id } : { kind: "repeat", receipt },
+			receipt === null
+				? { kind: "started", loadId: load_id, bytes: 0 }
+				: { kind: "repeat", receipt },
 			waitMsOf(call, preferences, false),
 			load_id,
 			appliedPreferences(preferences),

@@ -4,7 +4,7 @@ import { createMemoryStore } from "../../../src/stage/stores/memory-store.ts";
 import { createBindingRate } from "../../../src/tenant/binding-rate.ts";
 import { createQuotas, type QuotaLimits } from "../../../src/tenant/quotas.ts";
 import { createRequestRate, rateLimitHeaders } from "../../../src/tenant/request-rate.ts";
-import { dayOf, type Usage, writeUsage } from "../../../src/tenant/usage.ts";
+import { changeUsage, dayOf, type Usage } from "../../../src/tenant/usage.ts";
 
 const none: QuotaLimits = {
 	bytesPerDay: null,
@@ -18,19 +18,27 @@ function setUp(limits: Partial<QuotaLimits>) {
 	const clock: Clock = { now: () => now, sleep: () => Promise.resolve() };
 	const store = createMemoryStore({ now: () => now });
 	const quotas = () => createQuotas({ store, clock, limits: { ...none, ...limits } });
-	const publish = (usage: Partial<Usage>) =>
-		writeUsage(store, "acme", {
+	/** As one loader would write it, beside what others wrote. */
+	const publish = (
+		usage: Partial<Pick<Usage, "bytes" | "rows">> & { loads?: number },
+		loader = "one",
+	) => {
+		const { loads = 0, ...sums } = usage;
+		const at = new Date(now).toISOString();
+		return changeUsage(store, "acme", now, async ({ loaders }) => ({
 			day: dayOf(now),
 			bytes: 0,
 			rows: 0,
-			loads_in_progress: 0,
-			written_at: new Date(now).toISOString(),
-			...usage,
-		});
+			...sums,
+			counted_at: at,
+			loaders: { ...loaders, [loader]: { loads, bytes: loads * 10, at } },
+			written_at: at,
+		}));
+	};
 	return { quotas, publish, store, pass: (ms: number) => (now += ms) };
 }
 
-const outcome = (work: Promise<void>) =>
+const outcome = (work: Promise<unknown>) =>
 	work.then(
 		() => "fine",
 		(error) => `${error.code} ${error.retryAfterSeconds}`,
@@ -57,16 +65,45 @@ test("bytes and rows of today count until midnight in UTC", async () => {
 
 test("loads in parallel: what was let through counts until it ends or the loader tells", async () => {
 	const { quotas, publish, pass } = setUp({ parallelLoads: 2 });
-	await publish({ loads_in_progress: 1 });
+	await publish({ loads: 1 });
+	pass(1_000);
 	const one = quotas();
-	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
+	const ended = await one.assertRoom("acme", "load");
 	expect(await outcome(one.assertRoom("acme", "load"))).toBe("quota_exceeded 5");
-	one.endLoad("acme");
+	ended();
 	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
 	pass(30_000);
+	await publish({ loads: 2 });
 	expect(await outcome(one.assertRoom("acme", "load"))).toBe("quota_exceeded 5");
-	await publish({ loads_in_progress: 0 });
+	pass(2_000);
+	await publish({ loads: 0 });
 	pass(30_000);
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
+});
+
+test("a load that ends after the loader told of it makes no room twice", async () => {
+	const { quotas, publish, pass } = setUp({ parallelLoads: 1 });
+	const one = quotas();
+	const ended = await one.assertRoom("acme", "load");
+	pass(5_000);
+	await publish({ loads: 1 });
+	pass(1_000);
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("quota_exceeded 5");
+	ended();
+	await publish({ loads: 0 });
+	pass(1_000);
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("quota_exceeded 5");
+});
+
+test("who is refused is looked at again after a second, not after the cache's time", async () => {
+	const { quotas, publish, pass } = setUp({ parallelLoads: 1 });
+	await publish({ loads: 1 });
+	const one = quotas();
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("quota_exceeded 5");
+	await publish({ loads: 0 });
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("quota_exceeded 5");
+	pass(1_000);
 	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
 });
 
@@ -108,10 +145,54 @@ test("two processes overshoot by what both let through within the cache's time, 
 	};
 	await round();
 	expect(passed).toBe(6);
-	await publish({ loads_in_progress: passed });
+	await publish({ loads: passed });
 	pass(30_000);
 	await round();
 	expect(passed).toBe(6);
+});
+
+test("loads of several loaders are added up, and those of one that is silent for a minute are over", async () => {
+	const { quotas, publish, pass } = setUp({ parallelLoads: 3, bytesPerDay: 31 });
+	await publish({ loads: 1 }, "one");
+	await publish({ loads: 2 }, "two");
+	expect(await outcome(quotas().assertRoom("acme", "load"))).toBe("quota_exceeded 5");
+	expect(await outcome(quotas().assertRoom("acme", "bytes"))).toBe("fine");
+	await publish({ bytes: 1, loads: 3 }, "two");
+	expect(await outcome(quotas().assertRoom("acme", "bytes"))).toBe("quota_exceeded 43200");
+	pass(59_000);
+	await publish({ loads: 2 }, "two");
+	pass(1_000);
+	expect(await outcome(quotas().assertRoom("acme", "load"))).toBe("fine");
+});
+
+test("rows count from the receipt on, once, whoever counted them first", async () => {
+	const { quotas, publish, pass } = setUp({ rowsPerDay: 10 });
+	await publish({ rows: 4 });
+	const one = quotas();
+	await one.assertRoom("acme", "load");
+	one.addRows("acme", { rows_inserted: 100, committed_at: "2026-11-30T11:59:00.000Z" });
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
+	pass(2_000);
+	one.addRows("acme", { rows_inserted: 6, committed_at: "2026-11-30T12:00:01.500Z" });
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("quota_exceeded 43198");
+	await publish({ rows: 9 });
+	pass(30_000);
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
+});
+
+test("bytes that this process let through since the loaders wrote stay counted after the next look", async () => {
+	const { quotas, publish, pass } = setUp({ bytesPerDay: 100 });
+	const one = quotas();
+	await one.assertRoom("acme", "load");
+	one.addBytes("acme", 60);
+	pass(5_000);
+	await publish({ bytes: 60 });
+	pass(5_000);
+	one.addBytes("acme", 39);
+	pass(25_000);
+	expect(await outcome(one.assertRoom("acme", "load"))).toBe("fine");
+	one.addBytes("acme", 1);
+	expect(await outcome(one.assertRoom("acme", "load"))).toMatch("quota_exceeded");
 });
 
 test("a loader that writes nothing any more blocks nobody for ever", async () => {
