@@ -38,6 +38,7 @@ export const everyType = `
 		('123456789012345678901234567890' || i || '.25')::DECIMAL(38, 4) AS d38,
 		'text ' || i AS text, ('\\x00\\xFF' || i)::BLOB AS bytes,
 		DATE '1969-12-01' + i::INTEGER AS day, TIME '00:00:00.000001' + INTERVAL (i) MINUTE AS time,
+		('08:00:' || lpad((i % 60)::VARCHAR, 2, '0') || '+00')::TIMETZ AS time_utc,
 		TIMESTAMP '1969-12-31 23:59:59.999999' + INTERVAL (i) HOUR AS at,
 		TIMESTAMPTZ '2026-11-30 12:00:00+02' + INTERVAL (i) SECOND AS at_utc,
 		make_timestamp_ns(1764504000123456789 + i) AS at_ns,

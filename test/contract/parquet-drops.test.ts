@@ -72,6 +72,16 @@ const copies = () =>
 		String(name).endsWith(".parquet"),
 	);
 
+/** Everywhere: in its page and in the statistics, which would tell otherwise. */
+function replaceInt64(bytes: Uint8Array, was: bigint, now: bigint): Uint8Array {
+	const found = bytes.slice();
+	const view = new DataView(found.buffer);
+	for (let at = 0; at + 8 <= found.length; at++) {
+		if (view.getBigInt64(at, true) === was) view.setBigInt64(at, now, true);
+	}
+	return found;
+}
+
 const numbers = (count: number, first = 0) =>
 	parquetOf(`SELECT range + ${first} AS n FROM range(${count})`);
 
@@ -246,6 +256,72 @@ describe("a Parquet file under drop/", () => {
 		expect((await drop("main/t/y.parquet", bytes)).status).toBe("committed");
 		expect(await rows("SELECT count(*)::INT FROM t")).toEqual([[50_000]]);
 	});
+
+	it.each([
+		[
+			"TIME",
+			"TIME '10:00:00'",
+			36_000_000_000n,
+			[-1n, 86_400_000_001n, 2n ** 62n],
+			"invalid_arrow",
+		],
+		["TIME in a list", "[TIME '10:00:00']", 36_000_000_000n, [2n ** 62n], "invalid_arrow"],
+		[
+			"TIME in a map",
+			"MAP {'k': {'t': TIME '10:00:00'}}",
+			36_000_000_000n,
+			[2n ** 62n],
+			"invalid_arrow",
+		],
+		["TIMETZ", "'10:00:00+00'::TIMETZ", 36_000_000_000n, [-1n, 86_400_000_001n], "invalid_arrow"],
+		[
+			"TIMESTAMP",
+			"TIMESTAMP '1970-01-01 10:00:00'",
+			36_000_000_000n,
+			[-(2n ** 63n) + 9n],
+			"cast_failed",
+		],
+		[
+			"TIMESTAMPTZ",
+			"TIMESTAMPTZ '1970-01-01 10:00:00+00'",
+			36_000_000_000n,
+			[-(2n ** 63n) + 9n],
+			"cast_failed",
+		],
+		[
+			"TIMESTAMP_NS",
+			"TIMESTAMP_NS '1970-01-01 00:00:36'",
+			36_000_000_000n,
+			[-(2n ** 63n) + 9n],
+			"cast_failed",
+		],
+		[
+			"DECIMAL",
+			"360000000.00::DECIMAL(18, 2)",
+			36_000_000_000n,
+			[10n ** 18n, -(10n ** 18n)],
+			"invalid_arrow",
+		],
+	] as const)(
+		"is refused where a %s is none, which DuckDB's reader lets through",
+		async (name, sql, was, values, code) => {
+			const bytes = await parquetOf(
+				`SELECT ${sql} AS v FROM range(3)`,
+				", COMPRESSION UNCOMPRESSED",
+			);
+			for (const value of values) {
+				const receipt = await drop("main/t/x.parquet", replaceInt64(bytes, was, value));
+				expect([
+					name,
+					value,
+					receipt.error?.code,
+					receipt.error?.column,
+					receipt.error?.row,
+				]).toEqual([name, value, code, "v", 0]);
+			}
+			expect((await drop("main/t/y.parquet", bytes)).status).toBe("committed");
+		},
+	);
 
 	it("is held to the limits of a load", async () => {
 		const limited = async (limits: Partial<Limits>, bytes: Uint8Array) => {
