@@ -1,5 +1,5 @@
 /** Values of the environment, each from its text: flags, counts, sizes, spans, stores, addresses. */
-import { z } from "zod";
+import * as z from "zod";
 import { parseBytes, parseDurationMs } from "./units.ts";
 
 export const flag = z

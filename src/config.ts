@@ -4,7 +4,7 @@
  * Pure: nothing is read but the record that is handed in, no file is looked at,
  * relative paths stay relative. README and API.md have the table of names.
  */
-import { z } from "zod";
+import * as z from "zod";
 import {
 	bytes,
 	count,

@@ -4,7 +4,7 @@
  * there is no route for it. When a key was last used stands beside it, in
  * `keys/{keyid}/last-used.json`, so that using a key never races with revoking it.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "../clock.ts";
 import { IngestError } from "../errors.ts";
 import type { ObjectStore } from "../stage/object-store.ts";

@@ -1,5 +1,5 @@
 /** What a key may do, and what a load needs. */
-import { z } from "zod";
+import * as z from "zod";
 import type { ExtraColumnPolicy, LoadMode } from "../flow.ts";
 
 export const rights = ["append", "create", "replace", "add_columns", "read", "metrics"] as const;

@@ -5,7 +5,7 @@
  * Several loaders write the one object, each its own line of `loaders`, under the
  * condition that nobody wrote in between.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { ObjectStore } from "../stage/object-store.ts";
 import { assertTenantName } from "./tenant-name.ts";
 

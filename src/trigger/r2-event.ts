@@ -4,7 +4,7 @@
  *
  * R2's keys are not URL-encoded, and there is neither a version nor an order.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { ReplayJob } from "../flow.ts";
 import { isUploadId, parseUploadKey } from "../stage/object-keys.ts";
 import { isTenantName } from "../tenant/tenant-name.ts";

@@ -7,7 +7,7 @@
  * Keys are URL-encoded, with `+` for a space. Messages of ours are jobs by name.
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { IngestError } from "../errors.ts";
 import type { ReplayJob } from "../flow.ts";
 import { parseDropKey } from "../stage/drop-key.ts";

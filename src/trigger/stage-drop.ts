@@ -12,7 +12,7 @@
  * version of it.
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import type { Clock } from "../clock.ts";
 import { asIngestError, IngestError } from "../errors.ts";
 import type { LoadMode, Manifest, ReplayJob, TableName } from "../flow.ts";

@@ -1,5 +1,5 @@
 /** What a load may ask for, as query of `/v1/ingest` and as fields of `/v1/uploads`, in one meaning. */
-import { z } from "zod";
+import * as z from "zod";
 import { IngestError } from "../errors.ts";
 import { extraColumnPolicies, type LoadParameters, loadModes, type TableName } from "../flow.ts";
 import { maxIdempotencyKeyChars } from "../limits.ts";

@@ -2,7 +2,7 @@
  * `GET /openapi.json`: the table of routes as an OpenAPI 3.1 document, made from
  * the very schemas that validate. https://spec.openapis.org/oas/v3.1.0
  */
-import { z } from "zod";
+import * as z from "zod";
 import { type ErrorCode, errorCodes } from "../errors.ts";
 import { jsonAnswer } from "./answers.ts";
 import { problemKinds } from "./problem-json.ts";

@@ -1,5 +1,5 @@
 /** Every JSON document that goes over the wire, as zod schemas: for validation, OpenAPI and tests. */
-import { z } from "zod";
+import * as z from "zod";
 import { type ErrorCode, errorCodes } from "../errors.ts";
 import { loadModes, loadStatuses, warningCodes } from "../flow.ts";
 import { loadFieldsSchema } from "./load-parameters.ts";

@@ -1,5 +1,5 @@
 /** `/docs`, made of the table of routes, and `/console`, a static page: the same for everyone. */
-import { z } from "zod";
+import * as z from "zod";
 import { notHereAnswer } from "../answers.ts";
 import { docsHtml } from "../docs-page.ts";
 import { defineRoute, type Route } from "../route.ts";

@@ -1,5 +1,5 @@
 /** `GET /metrics`: counts in the text format of Prometheus. */
-import { z } from "zod";
+import * as z from "zod";
 import { notHereAnswer } from "../answers.ts";
 import { defineRoute } from "../route.ts";
 import { noQuery } from "../schemas.ts";
