@@ -273,7 +273,6 @@ describe("a Parquet file under drop/", () => {
 			[2n ** 62n],
 			"invalid_arrow",
 		],
-		["TIMETZ", "'10:00:00+00'::TIMETZ", 36_000_000_000n, [-1n, 86_400_000_001n], "invalid_arrow"],
 		[
 			"TIMESTAMP",
 			"TIMESTAMP '1970-01-01 10:00:00'",
