@@ -32,11 +32,13 @@ import { createMemoryQueue } from "../src/trigger/queues/memory-queue.ts";
 import { createApp } from "../src/upload/create-app.ts";
 import { createMetrics } from "../src/upload/metrics.ts";
 import {
+	informNode,
 	isLoopbackPeer,
 	maxHeadersCount,
 	rawHeadersOf,
 	serverOptions,
 } from "../src/upload/node-server-options.ts";
+import { createRunningAppends } from "../src/upload/running-appends.ts";
 import { consolePages } from "./console-pages.node.ts";
 import { openStores } from "./open-stores.node.ts";
 import { refuseUnparsed } from "./refuse-unparsed.node.ts";
@@ -148,6 +150,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 		metrics,
 		isLoopbackPeer: config.behindProxy ? () => false : isLoopbackPeer,
 		rawHeaders: rawHeadersOf,
+		inform: informNode,
+		runningAppends: createRunningAppends(),
 		corsOrigins: config.corsOrigins,
 		...limitsOfTenants(config, store, clock),
 		async checkReady() {

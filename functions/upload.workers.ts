@@ -96,6 +96,7 @@ function createAppOf(env: Env): App {
 			look: (head, complete) => refuseEarly(head, complete, config.limits),
 		},
 		bodyOf: (request) => (request.body === null ? null : inLargeChunks(request.body)),
+		inBackground: (work) => context?.waitUntil(work),
 		canWait: false,
 		defaultWaitMs,
 		maxRequestBytes: config.maxRequestBytes ?? defaultMaxRequestBytes,

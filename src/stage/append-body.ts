@@ -16,12 +16,11 @@ import { cutPart } from "./cut-part.ts";
 import { getJson, putJson } from "./json-object.ts";
 import { measureBody } from "./measure-body.ts";
 import { lengthKey, partKey, partName, sumKey } from "./object-keys.ts";
+import { discardUpload } from "./stage-body.ts";
 import {
-	closeUpload,
 	readManifest,
 	readOpenUpload,
 	readUpload,
-	removeParts,
 	type StageDeps,
 	type UploadState,
 } from "./stage-upload.ts";
@@ -145,7 +144,9 @@ export async function appendBody(
 	} catch (error) {
 		source.cancel(error);
 		// "marking the upload resource invalid and rejecting any further interaction with it"
-		if (length !== null && upload.offset + source.total > length) await invalidate(deps, request);
+		if (length !== null && upload.offset + source.total > length) {
+			await discardUpload(deps, tenant, id);
+		}
 		throw error;
 	}
 }
@@ -203,12 +204,6 @@ async function measureNothing({ createSha256 }: StageDeps, sha256: string): Prom
 	if (found === sha256) return;
 	const detail = `SHA-256 ${sha256} was announced, the 0 bytes have ${found}`;
 	throw new IngestError("digest_mismatch", detail);
-}
-
-async function invalidate(deps: StageDeps, { tenant, upload_id: id }: UploadRequest) {
-	if ((await closeUpload(deps, tenant, id, "aborted")) === null) {
-		await removeParts(deps.store, tenant, id);
-	}
 }
 
 const tooManyParts = (maxParts: number) =>

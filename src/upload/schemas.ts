@@ -84,6 +84,15 @@ export const openUploadSchema = z
 	})
 	.meta({ id: "OpenUpload" });
 
+export const begunUploadSchema = z
+	.looseObject({
+		upload_id: ulid,
+		offset: count.describe("Bytes that are durable"),
+		max_bytes: count,
+		expires_at: time,
+	})
+	.meta({ id: "BegunUpload" });
+
 export const uploadStateSchema = z
 	.looseObject({
 		upload_id: ulid,

@@ -15,6 +15,8 @@ export interface HttpService {
 	canWait: boolean;
 	/** First bytes are looked at before anything is staged. */
 	refusesEarly: boolean;
+	/** Sends 104 ahead of an answer. */
+	informs: boolean;
 	hasMetrics: boolean;
 	/** The suite runs on the service's own machine, which may read `/metrics` without a key. */
 	openMetrics: boolean;

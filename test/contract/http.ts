@@ -16,6 +16,7 @@ import { problemsOf } from "../../src/upload/route-problems.ts";
 import { routes } from "../../src/upload/routes.ts";
 import { problemSchema, receiptSchema } from "../../src/upload/schemas.ts";
 import { arrowNumbers } from "./arrow-bytes.ts";
+import { describeResumable } from "./http-resumable.ts";
 import type { HttpService } from "./http-service.ts";
 
 export function httpContract(name: string, start: () => Promise<HttpService>): void {
@@ -311,6 +312,7 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 			for (const [path, method] of [
 				["/v1/uploads/ID", "GET"],
 				["/v1/uploads/ID", "DELETE"],
+				["/v1/uploads/ID", "PATCH"],
 				["/v1/uploads/ID/parts/1", "PUT"],
 				["/v1/uploads/ID/complete", "POST"],
 				["/v1/uploads/ID/parts", "POST"],
@@ -720,6 +722,8 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 			expect(tooMany.json.code).toBe("bad_request");
 		});
 	});
+
+	describeResumable(name, () => ({ service, key, ask, newTable }));
 
 	describe(`${name}: loads and tables`, () => {
 		test("a receipt is there in every state, a failed one with its problem", async () => {

@@ -25,8 +25,9 @@ import { createKey } from "../../src/tenant/keys.ts";
 import type { AppDeps } from "../../src/upload/app-deps.ts";
 import { createApp } from "../../src/upload/create-app.ts";
 import { createMetrics } from "../../src/upload/metrics.ts";
-import { rawHeadersOf, serverOptions } from "../../src/upload/node-server-options.ts";
+import { informNode, rawHeadersOf, serverOptions } from "../../src/upload/node-server-options.ts";
 import { problemOf } from "../../src/upload/problem-json.ts";
+import { createRunningAppends } from "../../src/upload/running-appends.ts";
 import type { HttpService } from "./http-service.ts";
 
 export const memoryLimits = {
@@ -77,6 +78,8 @@ export async function startMemoryService(
 		metrics: createMetrics(),
 		isLoopbackPeer: () => false,
 		rawHeaders: rawHeadersOf,
+		inform: informNode,
+		runningAppends: createRunningAppends(),
 		corsOrigins: ["https://app.example.com"],
 		...options.deps,
 	};
@@ -90,6 +93,7 @@ export async function startMemoryService(
 		limits: deps.limits,
 		canWait: deps.canWait,
 		refusesEarly: false,
+		informs: true,
 		hasMetrics: true,
 		openMetrics: false,
 		corsOrigin: "https://app.example.com",

@@ -54,6 +54,7 @@ async function startIn(folder: string, options: NodeServiceOptions): Promise<Nod
 		limits: config.limits,
 		canWait: true,
 		refusesEarly: false,
+		informs: true,
 		hasMetrics: true,
 		openMetrics: true,
 		corsOrigin: "https://app.example.com",

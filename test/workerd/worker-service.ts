@@ -135,6 +135,7 @@ export async function startWorkerService(
 		limits,
 		canWait: false,
 		refusesEarly: true,
+		informs: false,
 		hasMetrics: false,
 		openMetrics: false,
 		corsOrigin: "https://app.example.com",

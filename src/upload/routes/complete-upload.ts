@@ -7,6 +7,7 @@ import { readPreferences } from "../read-headers.ts";
 import { defineRoute } from "../route.ts";
 import { loadProblems } from "../route-problems.ts";
 import { acceptedSchema, completeFieldsSchema, noQuery, receiptSchema } from "../schemas.ts";
+import { assertTakesParts } from "../upload-form.ts";
 
 export const completeUpload = defineRoute({
 	method: "POST",
@@ -29,6 +30,7 @@ export const completeUpload = defineRoute({
 	problems: [...loadProblems, "missing_parts", "upload_completed"],
 	async handler(call, upload) {
 		const { deps, body, request } = call;
+		assertTakesParts(upload);
 		const preferences = readPreferences(request.headers);
 		const completion = await complete(deps, upload.tenant, upload.upload_id, {
 			parts: body.parts,

@@ -4,6 +4,7 @@ import { assertRoom, completeStaged } from "../../stage/complete-upload.ts";
 import { stageBody } from "../../stage/stage-body.ts";
 import { parseTableName } from "../../table-name.ts";
 import { answerLoad, appliedPreferences, waitMsOf } from "../answer-load.ts";
+import { createResumable } from "../create-resumable.ts";
 import { guardBody } from "../guard-body.ts";
 import {
 	contentDigestHeader,
@@ -11,6 +12,8 @@ import {
 	idempotencyKeyHeader,
 	preferHeader,
 	reprDigestHeader,
+	uploadCompleteHeader,
+	uploadLengthHeader,
 } from "../header-docs.ts";
 import { loadParametersOf, loadQuerySchema } from "../load-parameters.ts";
 import { newUploadOf } from "../new-upload.ts";
@@ -22,9 +25,10 @@ import {
 	readPreferences,
 	readReprDigest,
 } from "../read-headers.ts";
+import { readUploadComplete, resumableOptions } from "../resumable-headers.ts";
 import { arrowBody, defineRoute } from "../route.ts";
 import { loadProblems } from "../route-problems.ts";
-import { acceptedSchema, receiptSchema } from "../schemas.ts";
+import { acceptedSchema, begunUploadSchema, receiptSchema } from "../schemas.ts";
 
 export const ingest = defineRoute({
 	method: "POST",
@@ -32,7 +36,7 @@ export const ingest = defineRoute({
 	id: "ingest",
 	summary: "Load Arrow bytes of any length in one request",
 	right: "load",
-	takes: "load",
+	takes: ({ request }) => (readUploadComplete(request.headers) === false ? "upload" : "load"),
 	query: loadQuerySchema,
 	body: arrowBody,
 	headers: {
@@ -41,12 +45,24 @@ export const ingest = defineRoute({
 		"Content-Encoding": contentEncodingHeader,
 		"Content-Digest": contentDigestHeader,
 		"Repr-Digest": reprDigestHeader,
+		"Upload-Complete": uploadCompleteHeader,
+		"Upload-Length": uploadLengthHeader,
 	},
+	options: resumableOptions,
 	answers: {
 		200: {
 			description: "The rows are in the table, or would be (dry run)",
 			schema: receiptSchema,
 			headers: { "Idempotency-Replayed": "true: this is the answer to an earlier request" },
+		},
+		201: {
+			description: "With Upload-Complete: ?0, the upload's first bytes are durable",
+			schema: begunUploadSchema,
+			headers: {
+				Location: "The upload",
+				"Upload-Offset": "Where the next append begins",
+				"Upload-Limit": "What it takes, and for how long (max-age, seconds)",
+			},
 		},
 		202: {
 			description: "The bytes are staged and will be loaded",
@@ -59,6 +75,8 @@ export const ingest = defineRoute({
 		loadParametersOf(parseTableName(params.table!), query, request.headers),
 	async handler(call, load) {
 		const { deps, request } = call;
+		const complete = readUploadComplete(request.headers);
+		if (complete !== null) return createResumable(call, load, complete);
 		assertArrowType(request.headers);
 		const preferences = readPreferences(request.headers);
 		const encoding = readContentEncoding(request.headers);

@@ -10,6 +10,7 @@ import { assertArrowType, readContentDigest, readContentEncoding } from "../read
 import { arrowBody, defineRoute } from "../route.ts";
 import { headProblems } from "../route-problems.ts";
 import { noQuery } from "../schemas.ts";
+import { assertTakesParts } from "../upload-form.ts";
 
 export const putPart = defineRoute({
 	method: "PUT",
@@ -24,6 +25,7 @@ export const putPart = defineRoute({
 	answers: { 204: { description: "The part is durable", schema: null } },
 	async handler(call, upload) {
 		const { deps, request, params } = call;
+		assertTakesParts(upload);
 		const n = readPartNumber(params.n!, deps.limits.maxParts);
 		assertArrowType(request.headers);
 		if (readContentEncoding(request.headers) !== "identity") {
