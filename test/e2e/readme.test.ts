@@ -48,6 +48,7 @@ describe("README", () => {
 		expect(receipts.map((one) => [one.table, one.status, one.parts])).toEqual([
 			["main.sales", "committed", 1],
 			["raw.sales", "committed", 5],
+			["raw.sales", "committed", 2],
 			["raw.sales", "committed", 5],
 		]);
 		expect(ran.stdout).toContain("ok   target");
