@@ -29,7 +29,7 @@ import {
 	withoutExtension,
 } from "./geo/geoarrow-metadata.ts";
 import { typeName } from "./type-name.ts";
-import type { ArrayData, ArrowType, Field } from "./types.ts";
+import type { ArrayData, ArrowType, Field, Metadata } from "./types.ts";
 
 interface Extension {
 	/** For messages. */
@@ -81,6 +81,14 @@ const opaqueOfDuckdb: Record<string, Extension> = {
 	bignum,
 	varint: bignum,
 };
+
+/** The metadata of a field whose storage is that of DuckDB's type of this name. */
+export function withDuckdbType(metadata: Metadata, name: "hugeint" | "uhugeint"): Metadata {
+	const encoder = new TextEncoder();
+	return new Map(metadata)
+		.set(extensionNameKey, encoder.encode("arrow.opaque"))
+		.set(extensionMetadataKey, encoder.encode(opaqueOfDuckdb[name]!.metadata));
+}
 
 /** Throws `invalid_arrow` when the field's extension is one of DuckDB's on storage of another type. */
 export function checkExtensionStorage(field: Field, column = field.name): void {

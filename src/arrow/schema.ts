@@ -16,8 +16,9 @@ import { Encoding } from "flatbuffers";
 import { IngestError } from "../errors.ts";
 import { type Limits, maxNameBytes } from "../limits.ts";
 import { foldName } from "../table-name.ts";
+import { withDuckdbType } from "./extension-types.ts";
 import type { ArrowType, Field, Metadata, Schema } from "./types.ts";
-import { decodeText, invalid, readInt, readType } from "./wire/arrow-type.ts";
+import { decodeText, invalid, readInt, readInt128, readType } from "./wire/arrow-type.ts";
 
 /** Schema.fbs, enum MetadataVersion: V4 is 3, V5 is 4. */
 export const v4 = 3;
@@ -38,12 +39,13 @@ export function readSchema(schema: FlatSchema, version: number, limits: Limits):
 		throw new IngestError("unsupported_type", "the schema has no columns; a table needs one");
 	}
 	checkLimit(columns, limits.maxColumns, "columns");
-	const budget = { fields: limits.maxColumns * fieldsPerColumn, limits };
+	const bigEndian = schema.endianness() === 1;
+	const budget = { fields: limits.maxColumns * fieldsPerColumn, limits, bigEndian };
 	const sent = Array.from({ length: columns }, (_, i) => schema.fields(i)!);
 	return {
 		fields: readFields(sent, null, 1, budget),
 		metadata: readMetadata(schema),
-		bigEndian: schema.endianness() === 1,
+		bigEndian,
 	};
 }
 
@@ -60,6 +62,7 @@ interface Budget {
 	/** Fields that may still come, of all levels. */
 	fields: number;
 	limits: Limits;
+	bigEndian: boolean;
 }
 
 interface Parent {
@@ -98,7 +101,7 @@ function readField(
 	if (budget.fields-- === 0) {
 		checkLimit(Number.POSITIVE_INFINITY, budget.limits.maxColumns * fieldsPerColumn, "fields");
 	}
-	const type = readType(field, path);
+	const { type, metadata } = readStorage(field, path, budget);
 	const below = Array.from({ length: field.childrenLength() }, (_, i) => field.children(i)!);
 	const children = readFields(below, { path, type }, depth + 1, budget);
 	checkChildren(type, children, path);
@@ -108,7 +111,28 @@ function readField(
 		type,
 		children,
 		dictionary: readDictionary(field, path),
-		metadata: readMetadata(field),
+		metadata,
+	};
+}
+
+/** Integers of 128 bits lie as DuckDB has them, so they are its own extension type from here on. */
+function readStorage(
+	field: FlatField,
+	path: string,
+	{ bigEndian }: Budget,
+): Pick<Field, "type" | "metadata"> {
+	const int128 = readInt128(field, path);
+	if (int128 === null) return { type: readType(field, path), metadata: readMetadata(field) };
+	if (bigEndian) {
+		throw new IngestError(
+			"unsupported_type",
+			`column ${path}: integers of 128 bits are read from little-endian writers only`,
+			{ column: path, arrow_type: int128 === "hugeint" ? "int128" : "uint128" },
+		);
+	}
+	return {
+		type: { kind: "fixed_size_binary", byteWidth: 16 },
+		metadata: withDuckdbType(readMetadata(field), int128),
 	};
 }
 

@@ -108,16 +108,16 @@ export function readType(field: Field, path: string): ArrowType {
 	}
 }
 
+/** Of an integer of 128 bits, which polars writes and the specification does not have: what DuckDB calls it. Else null. */
+export function readInt128(field: Field, path: string): "hugeint" | "uhugeint" | null {
+	if ((field.typeType() as number) !== 2) return null;
+	const int = parameters(field, new Int(), path);
+	if (int.bitWidth() !== 128) return null;
+	return int.isSigned() ? "hugeint" : "uhugeint";
+}
+
 export function readInt(int: Int, path: string): IndexType {
 	const bits = int.bitWidth();
-	if (bits === 128) {
-		// Polars writes these, in no Arrow format that others know.
-		throw new IngestError(
-			"unsupported_type",
-			`column ${path}: integers of 128 bits are no Arrow type; cast them to decimal128(38, 0) before you send them`,
-			{ column: path, arrow_type: int.isSigned() ? "int128" : "uint128" },
-		);
-	}
 	if (bits !== 8 && bits !== 16 && bits !== 32 && bits !== 64) {
 		throw invalid(path, `an integer of ${bits} bits`);
 	}

@@ -192,15 +192,13 @@ describe("reading a schema", () => {
 		expect(await refusal([inList])).toMatchObject({ code: "invalid_arrow", column: "l[].c" });
 	});
 
-	test("integers of 128 bits, which polars writes, are unsupported_type with what to cast them to", async () => {
-		for (const signed of [true, false]) {
-			const wide = field("c", { kind: "int", bits: 128 as 64, signed });
-			expect(await refusal([wide])).toMatchObject({
-				code: "unsupported_type",
-				column: "c",
-				message: expect.stringContaining("decimal128(38, 0)"),
-			});
-		}
+	test("an index of 128 bits is none", async () => {
+		const dictionary = {
+			id: 0n,
+			indexType: { kind: "int", bits: 128 as 64, signed: true },
+		} as const;
+		const coded = field("c", { kind: "utf8" }, { dictionary: { ...dictionary, ordered: false } });
+		expect(await refusal([coded])).toMatchObject({ code: "invalid_arrow", column: "c" });
 	});
 
 	test("no columns, and structs and unions without members, are unsupported_type", async () => {
