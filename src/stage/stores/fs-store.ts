@@ -9,11 +9,12 @@
  * beside the object; a lock older than 30 s is that of a dead process and is broken.
  *
  * Calls that touch names and small files run on the caller's thread (measured: a tenth of
- * the CPU of a read, half of that of a put); syncs and long bodies never do.
+ * the CPU of a read, half of that of a put). Syncs, long bodies and removals, which may
+ * wait for the disk to give back blocks, never do.
  */
 
-import { linkSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
-import { mkdir, readdir, stat, unlink } from "node:fs/promises";
+import { linkSync, mkdirSync, renameSync, unlinkSync } from "node:fs";
+import { mkdir, readdir, rmdir, stat, unlink } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import type { ObjectStore } from "../object-store.ts";
@@ -83,10 +84,10 @@ export async function createFsStore(options: FsStoreOptions): Promise<ObjectStor
 	}
 
 	/** Folders that became empty go, up to the root. */
-	function prune(folder: string): void {
+	async function prune(folder: string): Promise<void> {
 		for (let at = folder; at.length > root.length; at = dirname(at)) {
 			try {
-				rmdirSync(at);
+				await rmdir(at);
 			} catch {
 				return;
 			}
@@ -144,10 +145,10 @@ export async function createFsStore(options: FsStoreOptions): Promise<ObjectStor
 		},
 
 		delete(key) {
-			return asStoreError(key, () => {
+			return asStoreError(key, async () => {
 				const path = pathOf(key);
-				remove(path);
-				prune(dirname(path));
+				await unlink(path).catch(noneIfMissing);
+				await prune(dirname(path));
 			});
 		},
 
