@@ -32,6 +32,8 @@ export interface ParquetReader extends RowReader {
 export interface InsertJob {
 	/** What the ledger knows the load by: where it is there already, its receipt is the outcome and nothing is inserted. */
 	loadId?: string;
+	/** Nobody is known to have begun it before: the ledger isn't asked beforehand, but refuses a repeat all the same. */
+	first?: boolean;
 	parameters: LoadParameters;
 	reader: BatchReader | ParquetReader;
 	/** Called inside the transaction when all rows are in: what it throws rolls back. Lease, digest and row checks live here. */

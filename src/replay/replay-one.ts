@@ -220,6 +220,7 @@ async function openJob(
 	if ("path" in reader) opened.push(reader);
 	return {
 		loadId: manifest.upload_id,
+		first: load.attempt === 1 && load.deaths === 0 && lease.generation === 1,
 		parameters: manifest,
 		reader,
 		signal: both,

@@ -149,6 +149,7 @@ describe.skipIf(!isThere)("on DuckLake", () => {
 			try {
 				return await runLoads(connection, [job], {
 					target: attached.target,
+					known: attached.known,
 					engine: "duckdb",
 					copyArrow: false,
 					statements: createSemaphore(2),

@@ -556,6 +556,7 @@ describe("all or nothing", () => {
 			const job = jobOf(load);
 			const options = {
 				target: attached.target,
+				known: attached.known,
 				engine: "duckdb",
 				copyArrow: false,
 				statements: createSemaphore(2),

@@ -17,14 +17,19 @@ import type { Clock } from "../../clock.ts";
 import { IngestError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { toIngestError } from "./engine-errors.ts";
+import { createKnownDatabase, type KnownDatabase } from "./known-database.ts";
 import { type EngineOptions, lockStatements, type S3Access } from "./lockdown.ts";
 import { quoteText } from "./sql-names.ts";
 import { attachStatement, detachStatement, type TenantTarget } from "./targets.ts";
 
 export interface AttachedDatabase {
 	readonly target: TenantTarget;
+	readonly known: KnownDatabase;
+	/** One that was given back, or a new one. */
 	connect(): Promise<DuckDBConnection>;
-	/** Detaches and closes; every connection must be closed. Never throws. */
+	/** Instead of closing one on which nothing failed: it has no transaction open. */
+	giveBack(connection: DuckDBConnection): void;
+	/** Detaches and closes; every connection must be closed or given back. Never throws. */
 	close(): Promise<void>;
 }
 
@@ -43,6 +48,7 @@ const heldFiles = new Set<string>();
 /** The first wait for a file; each next one is half as long again, up to a second. */
 const firstWaitMs = 25;
 const longestWaitMs = 1_000;
+const maxIdleConnections = 4;
 
 /**
  * `target_unavailable` with the reason; the signal's reason when it aborts. The wait
@@ -102,13 +108,19 @@ async function attachOnce(
 		instance.closeSync();
 		throw error;
 	}
-	connection.closeSync();
+	const idle = [connection];
 	return {
 		target,
-		connect: () => instance.connect(),
+		known: createKnownDatabase(target.can.beAlone),
+		connect: async () => idle.pop() ?? (await instance.connect()),
+		giveBack(connection) {
+			if (idle.length < maxIdleConnections) idle.push(connection);
+			else connection.closeSync();
+		},
 		close: async () => {
 			try {
-				const last = await instance.connect();
+				const last = idle.pop() ?? (await instance.connect());
+				for (const connection of idle.splice(0)) connection.closeSync();
 				try {
 					await last.run(detachStatement(target));
 				} finally {

@@ -7,19 +7,21 @@
  * `tenant-database.ts`; what an instance may reach in `lockdown.ts`.
  */
 
-import { version as engineVersion } from "@duckdb/node-api";
+import { type DuckDBConnection, version as engineVersion } from "@duckdb/node-api";
 import type { Clock } from "../../clock.ts";
 import { IngestError } from "../../errors.ts";
+import type { TableName } from "../../flow.ts";
 import { targetLingerMs, targetLockWaitMs } from "../../limits.ts";
 import type { Log } from "../../log.ts";
 import { parseTarget } from "../../target-template.ts";
 import { assertTenantName } from "../../tenant/tenant-name.ts";
 import type { BatchSink, SinkDatabase } from "../batch-sink.ts";
 import { insertLoads } from "./insert-loads.ts";
+import type { Reading } from "./known-database.ts";
 import {
 	findLastOfSource,
 	findLedgerRow,
-	hasLedger,
+	ledgerIsThere,
 	listLedgerRows,
 	sumLedgerSince,
 } from "./ledger.ts";
@@ -128,8 +130,8 @@ function openDatabase(
 	const inLedger = <T>(
 		work: (connection: Parameters<Parameters<TenantDatabase["use"]>[2]>[0]) => Promise<T>,
 	): Promise<T | null> =>
-		database.use(signal, "skip", async (connection) =>
-			(await hasLedger(connection, catalog)) ? await work(connection) : null,
+		database.use(signal, "skip", async (connection, known) =>
+			(await ledgerIsThere(connection, known, catalog)) ? await work(connection) : null,
 		);
 	return {
 		findLoad: (loadId) => inLedger((connection) => findLedgerRow(connection, catalog, loadId)),
@@ -143,13 +145,12 @@ function openDatabase(
 				rows: 0,
 			},
 		describeTable: (schema, table) =>
-			database.use(signal, "skip", async (connection) => {
-				const found = await readTargetTable(connection, catalog, { schema, table });
+			database.use(signal, "skip", async (connection, known) => {
+				const name = { schema, table };
+				const reading = known.reading();
+				const found = known.table(name) ?? (await readTargetTable(connection, catalog, name));
 				if (found?.kind !== "table") return null;
-				const counted = await rows(
-					connection,
-					`SELECT count(*) FROM ${qualifiedTable(catalog, found.name)}`,
-				);
+				reading.table(found);
 				return {
 					...found.name,
 					columns: found.columns.map(({ name, typeText, nullable }) => ({
@@ -157,7 +158,7 @@ function openDatabase(
 						type: typeText,
 						nullable,
 					})),
-					rows: Number(counted[0]![0]),
+					rows: known.rows(name) ?? (await countRows(connection, catalog, name, reading)),
 				};
 			}),
 		insert,
@@ -166,4 +167,18 @@ function openDatabase(
 			open = false;
 		},
 	};
+}
+
+async function countRows(
+	connection: DuckDBConnection,
+	catalog: string,
+	name: TableName,
+	reading: Reading,
+): Promise<number> {
+	const [[count] = []] = await rows(
+		connection,
+		`SELECT count(*) FROM ${qualifiedTable(catalog, name)}`,
+	);
+	reading.rows(name, Number(count));
+	return Number(count);
 }

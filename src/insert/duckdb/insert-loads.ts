@@ -16,7 +16,8 @@ import { tableKey } from "../../table-name.ts";
 import type { InsertJob, InsertOutcome } from "../batch-sink.ts";
 import { type AttachOptions, attachDatabase } from "./attached-database.ts";
 import { TransactionConflict } from "./engine-errors.ts";
-import { ensureLedger, findLedgerRows, hasLedger, ledgerOf } from "./ledger.ts";
+import { createKnownDatabase, type KnownDatabase } from "./known-database.ts";
+import { ensureLedger, findLedgerRows, ledgerIsThere, ledgerOf } from "./ledger.ts";
 import {
 	type PeekedTable,
 	peekTables,
@@ -46,7 +47,8 @@ export async function insertLoads(
 ): Promise<InsertOutcome[]> {
 	const outcomes = new Array<InsertOutcome>(jobs.length);
 	try {
-		const committed = await committedBefore(database, jobs);
+		const begunBefore = (job: InsertJob) => job.first !== true;
+		const committed = await committedBefore(database, jobs, begunBefore);
 		for (const [at, receipt] of committed) outcomes[at] = { receipt };
 	} catch (error) {
 		return jobs.map(() => ({ error }));
@@ -118,8 +120,8 @@ async function tryOnce(
 	options: InsertOptions,
 ): Promise<Receipt[]> {
 	const signal = AbortSignal.any(jobs.map((job) => job.signal));
-	const work = (connection: DuckDBConnection, target = database.target) =>
-		locked(connection, target, jobs, signal, options);
+	const work = (connection: DuckDBConnection, known: KnownDatabase, target = database.target) =>
+		locked(connection, known, target, jobs, signal, options);
 	if (!jobs[0]!.parameters.dry_run) return await database.use(signal, "create", work);
 	return (
 		(await database.use(signal, "skip", work)) ??
@@ -132,13 +134,13 @@ async function inThrowaway<T>(
 	target: TenantTarget,
 	signal: AbortSignal,
 	options: InsertOptions,
-	work: (connection: DuckDBConnection, target: TenantTarget) => Promise<T>,
+	work: (connection: DuckDBConnection, known: KnownDatabase, target: TenantTarget) => Promise<T>,
 ): Promise<T> {
 	const empty = await attachDatabase(target, options, signal);
 	try {
 		const connection = await empty.connect();
 		try {
-			return await work(connection, target);
+			return await work(connection, createKnownDatabase(false), target);
 		} finally {
 			connection.closeSync();
 		}
@@ -150,22 +152,23 @@ async function inThrowaway<T>(
 /** Appends share a table; whatever needs DDL has it alone. */
 async function locked(
 	connection: DuckDBConnection,
+	known: KnownDatabase,
 	target: TenantTarget,
 	jobs: readonly InsertJob[],
 	signal: AbortSignal,
 	options: InsertOptions,
 ): Promise<Receipt[]> {
-	if (!jobs[0]!.parameters.dry_run) await makeLedger(connection, target, signal, options);
+	if (!jobs[0]!.parameters.dry_run) await makeLedger(connection, known, target, signal, options);
 	const run = (peeked: readonly PeekedTable[]) =>
-		runLoads(connection, jobs, { ...options, target, signal, peeked });
-	let peeked = await peekTables(connection, target.catalog, jobs);
+		runLoads(connection, jobs, { ...options, known, target, signal, peeked });
+	let peeked = await peekTables(connection, target.catalog, known, jobs);
 	let requests = lockRequests(jobs, peeked, target);
 	for (;;) {
 		const lock = await options.locks.acquire(requests, signal, jobs[0]!.othersWait);
 		try {
 			if (!lock.waited) return await run(peeked);
 			// Somebody may have made or replaced a table in the meantime.
-			peeked = await peekTables(connection, target.catalog, jobs);
+			peeked = await peekTables(connection, target.catalog, known, jobs);
 			const now = lockRequests(jobs, peeked, target);
 			if (now.every((one, at) => !one.exclusive || requests[at]!.exclusive)) {
 				return await run(peeked);
@@ -197,11 +200,12 @@ function lockRequests(
 
 async function makeLedger(
 	connection: DuckDBConnection,
+	known: KnownDatabase,
 	target: TenantTarget,
 	signal: AbortSignal,
 	options: InsertOptions,
 ): Promise<void> {
-	if (await hasLedger(connection, target.catalog)) return;
+	if (await ledgerIsThere(connection, known, target.catalog)) return;
 	const lock = await options.locks.acquire([{ key: "_duckdock", exclusive: true }], signal);
 	try {
 		await ensureLedger(connection, ledgerOf(target));
@@ -212,22 +216,23 @@ async function makeLedger(
 
 /**
  * Receipts of the jobs that the ledger has already, by position. Asked before a load
- * begins: its loader may have died after COMMIT. And asked again when one fails:
+ * that was begun before: its loader may have died after COMMIT. And asked again when one fails:
  * another loader may have committed it in the meantime, and its rows, its table or
  * its ledger row may be what refused ours.
  */
 async function committedBefore(
 	database: TenantDatabase,
 	jobs: readonly InsertJob[],
+	asks: (job: InsertJob) => boolean = () => true,
 ): Promise<Map<number, Receipt>> {
 	const asked = [...jobs.entries()].filter(
-		([, job]) => job.loadId !== undefined && !job.parameters.dry_run,
+		([, job]) => job.loadId !== undefined && !job.parameters.dry_run && asks(job),
 	);
 	if (asked.length === 0) return new Map();
 	const ids = asked.map(([, job]) => job.loadId!);
 	const signal = AbortSignal.any(asked.map(([, job]) => job.signal));
-	const found = await database.use(signal, "skip", async (connection) =>
-		(await hasLedger(connection, database.target.catalog))
+	const found = await database.use(signal, "skip", async (connection, known) =>
+		(await ledgerIsThere(connection, known, database.target.catalog))
 			? await findLedgerRows(connection, database.target.catalog, ids)
 			: null,
 	);

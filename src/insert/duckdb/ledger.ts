@@ -11,6 +11,7 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import type { Receipt } from "../../flow.ts";
 import { toIngestError } from "./engine-errors.ts";
+import type { KnownDatabase } from "./known-database.ts";
 import { quoteIdentifier, quoteText } from "./sql-names.ts";
 import { findSchema, tableKind } from "./target-table.ts";
 import type { TenantTarget } from "./targets.ts";
@@ -68,6 +69,18 @@ const fence = (catalog: string) => `${quoteIdentifier(catalog)}._duckdock.fence`
 export async function hasLedger(connection: DuckDBConnection, catalog: string): Promise<boolean> {
 	const kind = await tableKind(connection, catalog, { schema: ledgerSchema, table: "loads" });
 	return kind === "table";
+}
+
+/** The same, asked once where nobody else could take it away. */
+export async function ledgerIsThere(
+	connection: DuckDBConnection,
+	known: KnownDatabase,
+	catalog: string,
+): Promise<boolean> {
+	if (known.ledger) return true;
+	const there = await hasLedger(connection, catalog);
+	known.ledger = there;
+	return there;
 }
 
 /**
@@ -143,6 +156,27 @@ export async function findLedgerRows(
 	const places = loadIds.map((_, at) => `$${at + 1}`).join(", ");
 	const found = await select(connection, catalog, `WHERE load_id IN (${places})`, loadIds);
 	return new Map(found.map((receipt) => [receipt.load_id, receipt]));
+}
+
+/** The receipt as the ledger gives it back: its columns, in their order. */
+export function asInLedger(receipt: Receipt): Receipt {
+	const names = Object.keys(ledgerColumns) as (keyof typeof ledgerColumns)[];
+	const fields = names.map((name) => [name, receipt[name] ?? null]);
+	return Object.fromEntries(fields) as unknown as Receipt;
+}
+
+/** Of the loads those that the ledger has; their ids alone are read. */
+export async function whichAreThere(
+	connection: DuckDBConnection,
+	catalog: string,
+	loadIds: readonly string[],
+): Promise<Set<string>> {
+	const places = loadIds.map((_, at) => `$${at + 1}`).join(", ");
+	const result = await connection.run(
+		`SELECT load_id FROM ${loads(catalog)} WHERE load_id IN (${places})`,
+		[...loadIds],
+	);
+	return new Set((await result.getRowsJS()).map(([id]) => id as string));
 }
 
 export async function findLedgerRow(

@@ -28,8 +28,9 @@ import { openParquetScan } from "./parquet-scan.ts";
 import type { RowScan } from "./row-scan.ts";
 import type { Semaphore } from "./semaphore.ts";
 import { droppedConstraints, forgottenCrs } from "./silent-losses.ts";
-import { findSchema, readTargetTable, type TargetTable } from "./target-table.ts";
+import { findSchema, type TargetTable } from "./target-table.ts";
 import type { TenantTarget } from "./targets.ts";
+import type { TransactionTables } from "./transaction-tables.ts";
 
 export interface GroupOptions {
 	target: TenantTarget;
@@ -49,9 +50,6 @@ export interface LoadGroup {
 export interface OpenGroup extends LoadGroup {
 	scan: RowScan;
 }
-
-/** Tables that this transaction has read and not changed since, by folded name. */
-export type TableCache = Map<string, TargetTable>;
 
 /** `peeked`: the tables as they were before the transaction, where their columns decide what is scanned. */
 export function groupLoads(
@@ -112,15 +110,13 @@ export async function openGroup(
 export async function insertGroup(
 	connection: DuckDBConnection,
 	group: OpenGroup,
-	tables: TableCache,
+	tables: TransactionTables,
 	options: GroupOptions,
 ): Promise<{ plan: InsertPlan; results: InsertResult[] }> {
 	const { jobs, positions, scan } = group;
 	const { parameters, reader } = jobs[0]!;
 	const { catalog } = options.target;
-	const key = tableKey(parameters.table);
-	const existing =
-		tables.get(key) ?? (await readTargetTable(connection, catalog, parameters.table));
+	const existing = await tables.read(parameters.table);
 	const schema =
 		existing?.name.schema ?? (await findSchema(connection, catalog, parameters.table.schema));
 	const plan = planInsert({
@@ -146,10 +142,10 @@ export async function insertGroup(
 	};
 	let inserted: number;
 	try {
+		if (plan.ddl.length > 0) tables.changing(parameters.table);
 		for (const { run } of plan.ddl) await runDdl(connection, run);
-		if (existing && plan.ddl.length === 0) tables.set(key, existing);
-		else tables.delete(key);
 		inserted = await runInsert(connection, plan, scan, options);
+		tables.inserted(parameters.table, inserted);
 	} catch (error) {
 		throw fromEngine(error) ? toIngestError(error, context) : error;
 	}

@@ -24,19 +24,21 @@ import {
 	TransactionConflict,
 	toIngestError,
 } from "./engine-errors.ts";
-import { findLedgerRows, ledgerOf, writeLedgerRows } from "./ledger.ts";
+import type { KnownDatabase } from "./known-database.ts";
+import { asInLedger, ledgerOf, whichAreThere, writeLedgerRows } from "./ledger.ts";
 import {
 	type GroupOptions,
 	groupLoads,
 	insertGroup,
 	type OpenGroup,
 	openGroup,
-	type TableCache,
 } from "./load-group.ts";
 import { readTargetTable, type TargetTable, tableKind } from "./target-table.ts";
 import type { TenantTarget } from "./targets.ts";
+import { createTransactionTables } from "./transaction-tables.ts";
 
 export interface TransactionOptions extends GroupOptions {
+	known: KnownDatabase;
 	/** What `peekTables` saw, in the order of the jobs. */
 	peeked: readonly PeekedTable[];
 }
@@ -51,6 +53,7 @@ export interface PeekedTable {
 export async function peekTables(
 	connection: DuckDBConnection,
 	catalog: string,
+	known: KnownDatabase,
 	jobs: readonly InsertJob[],
 ): Promise<PeekedTable[]> {
 	const tables: PeekedTable[] = [];
@@ -59,14 +62,17 @@ export async function peekTables(
 		assertWritable(parameters.table);
 		checkNames(reader.sentFields);
 		const key = tableKey(parameters.table);
+		const seen = known.table(parameters.table);
 		if (!kinds.has(key)) {
-			kinds.set(key, await tableKind(connection, catalog, parameters.table));
+			kinds.set(key, seen?.kind ?? (await tableKind(connection, catalog, parameters.table)));
 		}
 		const kind = kinds.get(key)!;
 		// In a shared transaction an earlier job may make or replace the table first.
 		if (jobs.length === 1) checkMode(parameters, kind);
 		const needed = kind !== null && parameters.on_extra_columns === "ignore";
-		const table = needed ? await readTargetTable(connection, catalog, parameters.table) : null;
+		const table = needed
+			? (seen ?? (await readTargetTable(connection, catalog, parameters.table)))
+			: null;
 		tables.push({ exists: kind !== null, table });
 	}
 	return tables;
@@ -116,7 +122,8 @@ async function inTransaction(
 	const dryRun = jobs[0]!.parameters.dry_run;
 	const context: EngineErrorContext = { path: options.target.location };
 	const receipts: Receipt[] = [];
-	const tables: TableCache = new Map();
+	const tables = createTransactionTables(connection, options.target.catalog, options.known);
+	let committed = false;
 	await connection.run("BEGIN TRANSACTION");
 	try {
 		if (!dryRun) await refuseRepeats(connection, jobs, options.target);
@@ -134,11 +141,15 @@ async function inTransaction(
 		for (const job of jobs) await job.beforeCommit(job.reader.counts());
 		options.signal.throwIfAborted();
 		pointOfNoReturn();
+		if (!dryRun) tables.committing();
 		await connection.run(dryRun ? "ROLLBACK" : "COMMIT");
+		committed = !dryRun;
 		return receipts;
 	} catch (error) {
 		await rollBack(connection);
 		throw fromEngine(error) ? toIngestError(error, context) : error;
+	} finally {
+		tables.over(committed);
 	}
 }
 
@@ -153,9 +164,9 @@ async function refuseRepeats(
 ): Promise<void> {
 	if (target.can.primaryKeys) return;
 	const ids = jobs.flatMap(({ loadId }) => loadId ?? []);
-	const found = await findLedgerRows(connection, target.catalog, ids);
+	const found = await whichAreThere(connection, target.catalog, ids);
 	if (found.size > 0) {
-		throw new TransactionConflict(`another loader has committed ${[...found.keys()].join(", ")}`);
+		throw new TransactionConflict(`another loader has committed ${[...found].join(", ")}`);
 	}
 }
 
@@ -165,12 +176,10 @@ async function readBack(
 	receipts: readonly Receipt[],
 ): Promise<Receipt[]> {
 	const ids = receipts.map(({ load_id }) => load_id);
-	const found = await findLedgerRows(connection, catalog, ids);
-	return ids.map((id) => {
-		const row = found.get(id);
-		if (row) return row;
-		throw new IngestError("internal", `load ${id} was committed, its ledger row is not there`);
-	});
+	const found = await whichAreThere(connection, catalog, ids);
+	const missing = ids.find((id) => !found.has(id));
+	if (missing === undefined) return receipts.map(asInLedger);
+	throw new IngestError("internal", `load ${missing} was committed, its ledger row is not there`);
 }
 
 /** The transaction may be gone already: after a failed COMMIT there is none. */

@@ -43,6 +43,8 @@ export interface TenantTarget {
 	can: {
 		/** PRIMARY KEY, UNIQUE, CHECK, indexes. */
 		primaryKeys: boolean;
+		/** While it is attached nobody else changes it. */
+		beAlone: boolean;
 	};
 }
 
@@ -57,7 +59,7 @@ export function tenantTarget(
 	switch (target.kind) {
 		case "file": {
 			const filePath = resolve(location);
-			const can = { primaryKeys: true };
+			const can = { primaryKeys: true, beAlone: true };
 			return { ...common, location: filePath, filePath, extensions: [], can };
 		}
 		case "ducklake": {
@@ -70,7 +72,13 @@ export function tenantTarget(
 			if (/^ducklake:sqlite:/i.test(location)) extensions.push("sqlite_scanner");
 			if (lakeData?.startsWith("s3://")) extensions.push("httpfs");
 			const data = lakeData === undefined ? {} : { lakeData };
-			return { ...common, ...data, filePath, extensions, can: { primaryKeys: false } };
+			return {
+				...common,
+				...data,
+				filePath,
+				extensions,
+				can: { primaryKeys: false, beAlone: false },
+			};
 		}
 		case "motherduck": {
 			const [, name, options] = /^[^:]+:([^?]*)(?:\?(.*))?$/s.exec(location)!;
@@ -81,17 +89,17 @@ export function tenantTarget(
 				catalog: name!,
 				location: `md:${name}${parameters && `?${parameters}`}`,
 				extensions: ["motherduck"],
-				can: { primaryKeys: true },
+				can: { primaryKeys: true, beAlone: false },
 			};
 		}
 		case "other":
-			return { ...common, extensions: [], can: { primaryKeys: true } };
+			return { ...common, extensions: [], can: { primaryKeys: true, beAlone: false } };
 	}
 }
 
 /** A database that lives as long as its instance, for dry runs where no file is there yet. */
 export function throwawayTarget(target: TenantTarget): TenantTarget {
-	const can = { primaryKeys: true };
+	const can = { primaryKeys: true, beAlone: true };
 	const location = ":memory:";
 	return { ...target, kind: "file", catalog: alias, location, filePath: null, extensions: [], can };
 }

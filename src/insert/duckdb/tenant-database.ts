@@ -15,23 +15,21 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { type Clock, noLongerNeeded } from "../../clock.ts";
 import { type AttachedDatabase, type AttachOptions, attachDatabase } from "./attached-database.ts";
 import { isInstanceLost } from "./engine-errors.ts";
+import type { KnownDatabase } from "./known-database.ts";
 import { type TenantTarget, targetExists } from "./targets.ts";
+
+export type Work<T> = (connection: DuckDBConnection, known: KnownDatabase) => Promise<T>;
 
 export interface TenantDatabase {
 	readonly target: TenantTarget;
 	retain(): void;
 	release(): void;
-	/** Runs `work` on a connection of its own. `whenMissing: "skip"`: null where no file is there yet. */
-	use<T>(
-		signal: AbortSignal,
-		whenMissing: "create",
-		work: (connection: DuckDBConnection) => Promise<T>,
-	): Promise<T>;
-	use<T>(
-		signal: AbortSignal,
-		whenMissing: "skip",
-		work: (connection: DuckDBConnection) => Promise<T>,
-	): Promise<T | null>;
+	/**
+	 * Runs `work` on a connection that nobody else uses meanwhile. `whenMissing: "skip"`: null where no
+	 * file is there yet. A connection on which nothing failed is used again.
+	 */
+	use<T>(signal: AbortSignal, whenMissing: "create", work: Work<T>): Promise<T>;
+	use<T>(signal: AbortSignal, whenMissing: "skip", work: Work<T>): Promise<T | null>;
 	/** Lets go at once, when the operations that run have ended. */
 	close(): Promise<void>;
 }
@@ -115,17 +113,16 @@ export function createTenantDatabase(
 			handles--;
 			idle();
 		},
-		async use<T>(
-			signal: AbortSignal,
-			whenMissing: "create" | "skip",
-			work: (connection: DuckDBConnection) => Promise<T>,
-		): Promise<T> {
+		async use<T>(signal: AbortSignal, whenMissing: "create" | "skip", work: Work<T>): Promise<T> {
 			const database = await enter(signal, whenMissing === "create");
 			if (database === null) return null as T;
 			let connection: DuckDBConnection | null = null;
 			try {
 				connection = await database.connect();
-				return await work(connection);
+				const result = await work(connection, database.known);
+				database.giveBack(connection);
+				connection = null;
+				return result;
 			} catch (error) {
 				if (isInstanceLost(error)) lost = true;
 				throw error;

@@ -31,7 +31,7 @@ const target: TenantTarget = {
 	location: ":memory:",
 	filePath: null,
 	extensions: [],
-	can: { primaryKeys: true },
+	can: { primaryKeys: true, beAlone: true },
 };
 const signal = new AbortController().signal;
 
