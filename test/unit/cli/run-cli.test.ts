@@ -72,7 +72,7 @@ describe("the exit codes", () => {
 			1: "internal row_count_mismatch",
 			66: "upload_not_found load_not_found",
 			69: "store_unavailable target_unavailable",
-			73: "table_exists table_not_found constraint_violation superseded upload_completed",
+			73: "table_exists table_not_found constraint_violation superseded upload_completed offset_mismatch",
 			75: "load_in_progress rate_limited quota_exceeded busy timeout",
 			77: "unauthenticated key_expired forbidden_table forbidden_mode",
 		};
