@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { superstore, superstorePath } from "../e2e/superstore.ts";
 import { createWorld, root, runProcess, type World, writeFile } from "../e2e/world.ts";
+import { librariesOfToday } from "./python-libraries.ts";
 import { pythonWith } from "./python-venv.ts";
 
 const page = readFileSync(join(root, "src/client/python-recipes.md"), "utf8");
@@ -15,14 +16,7 @@ const recipes = new Map(
 );
 
 const environments = {
-	"libraries of today": [
-		"pyarrow==26.0.1",
-		"polars==2.1.0",
-		"pandas==3.1.1",
-		"duckdb==1.5.5",
-		"requests==2.34.2",
-		"httpx==0.28.1",
-	],
+	"libraries of today": librariesOfToday,
 	"libraries of two years ago": [
 		"pyarrow==18.0.0",
 		"polars==1.14.0",

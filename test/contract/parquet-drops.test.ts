@@ -3,33 +3,20 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Receipt } from "../../src/flow.ts";
 import { defaultLimits, type Limits } from "../../src/limits.ts";
 import { nodeCodecs } from "../../src/replay/node-codecs.ts";
 import { createParquetCopies } from "../../src/replay/parquet-copies.ts";
 import { takeParquet } from "../../src/replay/parquet-drops.ts";
-import { dropRuleKey } from "../../src/stage/drop-key.ts";
-import type { DropDeps } from "../../src/trigger/stage-drop.ts";
-import { takeNotices } from "../../src/trigger/take-notices.ts";
 import { arrowNumbers } from "./arrow-bytes.ts";
+import { allowDrops, announce, dropFile } from "./drop-file.ts";
 import { everyType, parquetOf } from "./parquet-bytes.ts";
 import { ReplayWorld } from "./replay-world.ts";
 
-const places = { store: { bucket: "lake", prefix: "" }, drop: { bucket: "lake", prefix: "" } };
 let world: ReplayWorld;
-let deps: DropDeps;
-let sequence = 0;
 
 beforeEach(async () => {
 	world = new ReplayWorld();
-	deps = {
-		...world.complete,
-		dropStore: world.store,
-		receipts: world.receipts,
-		send: (job) => world.queue.send(job),
-	};
-	const rule = { tables: ["*.*"], modes: ["append", "create", "replace"] };
-	await world.store.put(dropRuleKey("acme"), new TextEncoder().encode(JSON.stringify(rule)));
+	await allowDrops(world);
 	world.start();
 });
 afterEach(async () => {
@@ -37,29 +24,7 @@ afterEach(async () => {
 	await world.fixture.remove();
 });
 
-/** The receipt of a file that was put under that name. */
-async function drop(name: string, bytes: Uint8Array): Promise<Receipt> {
-	const info = (await world.store.put(`drop/acme/${name}`, bytes))!;
-	return await take({ key: info.key, size: info.size, eTag: info.etag });
-}
-
-async function take(object: Record<string, unknown>): Promise<Receipt> {
-	sequence++;
-	const s3 = { bucket: { name: "lake" }, object: { ...object, sequencer: sequence.toString(16) } };
-	const message = JSON.stringify({ Records: [{ eventName: "ObjectCreated:Put", s3 }] });
-	const ids: string[] = [];
-	const noting = {
-		...deps,
-		send: async (job: { upload_id: string; tenant: string }) => {
-			ids.push(job.upload_id);
-			await deps.send(job);
-		},
-	};
-	await takeNotices(noting, places, message);
-	if (ids.length > 0) return await world.receipt(ids[0]!);
-	const { receipts } = await world.receipts.history("acme", { limit: 1 });
-	return receipts[0]!;
-}
+const drop = (name: string, bytes: Uint8Array) => dropFile(world, name, bytes);
 
 async function rows(sql: string): Promise<unknown[][]> {
 	await world.stop();
@@ -124,8 +89,9 @@ describe("a Parquet file under drop/", () => {
 	it("loads once however often its event comes, and each version once", async () => {
 		const info = (await world.store.put("drop/acme/main/t/x.parquet", await numbers(5)))!;
 		const object = { key: info.key, size: info.size, eTag: info.etag };
-		const first = await take(object);
-		for (let n = 0; n < 20; n++) expect((await take(object)).load_id).toBe(first.load_id);
+		const first = await announce(world, object);
+		for (let n = 0; n < 20; n++)
+			expect((await announce(world, object)).load_id).toBe(first.load_id);
 		await drop("main/t/x.parquet", await numbers(2, 100));
 		expect(await rows("SELECT count(*)::INT, max(n)::INT FROM t")).toEqual([[7, 101]]);
 	});
@@ -332,7 +298,7 @@ describe("a Parquet file under drop/", () => {
 				deps: { sink },
 			} = world;
 			world.start({}, takeParquet(reader, { copies, sink, limits: all }));
-			return (await drop(`main/t/${sequence}.parquet`, bytes)).error;
+			return (await drop(`main/t/${bytes.length}.parquet`, bytes)).error;
 		};
 		const wide = await parquetOf(
 			`SELECT ${Array.from({ length: 12 }, (_, n) => `${n} AS c${n}`).join(", ")}`,
