@@ -4,11 +4,12 @@
  */
 import { earlyBytes, refuseEarly } from "../src/arrow/refuse-early.ts";
 import { systemClock } from "../src/clock.ts";
-import { readConfig } from "../src/config.ts";
+import { type Config, ConfigError, readConfig } from "../src/config.ts";
 import { createLog } from "../src/log.ts";
 import { createStoreReceiptBook } from "../src/receipt/store-receipt-book.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
 import type { StreamingSha256 } from "../src/stage/stage-upload.ts";
+import { createPresignPut, type PresignPut } from "../src/stage/stores/presign-put.ts";
 import { createR2Store, type R2Bucket } from "../src/stage/stores/r2-store.ts";
 import { createBindingRate, type RateLimitBinding } from "../src/tenant/binding-rate.ts";
 import { createKeyStore } from "../src/tenant/key-store.ts";
@@ -27,6 +28,9 @@ interface Env {
 	LOADS: QueueBinding;
 	/** Requests of a key, counted for all isolates of a location; `[[ratelimits]]` with a period of 60. */
 	RATE?: RateLimitBinding;
+	/** An API token of the bucket, where parts go straight to it: `wrangler secret put`. */
+	AWS_ACCESS_KEY_ID?: string;
+	AWS_SECRET_ACCESS_KEY?: string;
 	/** Static pages: `/docs`, `/console`. */
 	ASSETS?: { fetch(request: Request): Promise<Response> };
 	[name: string]: unknown;
@@ -72,7 +76,12 @@ function createAppOf(env: Env): App {
 	const clock = systemClock;
 	const log = createLog(config.logLevel, (line) => console.log(line));
 	const fixedLength = (size: number) => new FixedLengthStream(size);
-	const store = createR2Store({ bucket: env.OBJECTS, fixedLength });
+	const store = createR2Store({
+		bucket: env.OBJECTS,
+		fixedLength,
+		prefix: config.store.kind === "s3" && config.store.prefix ? `${config.store.prefix}/` : "",
+		presignPut: config.directParts ? presignOf(config, env) : undefined,
+	});
 	const keys = env.KEYS ? createR2Store({ bucket: env.KEYS, fixedLength }) : store;
 	const { ASSETS: assets } = env;
 	return createApp({
@@ -100,11 +109,31 @@ function createAppOf(env: Env): App {
 		canWait: false,
 		defaultWaitMs,
 		maxRequestBytes: config.maxRequestBytes ?? defaultMaxRequestBytes,
+		directParts: config.directParts,
 		...limitsOfTenants(config, store, clock),
 		...(env.RATE ? { rate: createBindingRate(env.RATE, 60) } : {}),
 		metrics: null,
 		corsOrigins: config.corsOrigins,
 		...(assets ? { pages: (path) => assets.fetch(new Request(`https://assets${path}.html`)) } : {}),
+	});
+}
+
+/**
+ * The bucket of the binding by its S3 API, under the names that the loader reads it by.
+ * https://developers.cloudflare.com/r2/api/s3/presigned-urls/
+ */
+function presignOf({ store }: Config, env: Env): PresignPut {
+	const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env;
+	if (store.kind !== "s3" || store.endpoint === null || !accessKeyId || !secretAccessKey) {
+		throw new ConfigError([
+			"DUCKDOCK_DIRECT_PARTS=1 needs DUCKDOCK_STORE=s3://BUCKET, DUCKDOCK_S3_ENDPOINT, " +
+				"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the bucket of OBJECTS",
+		]);
+	}
+	return createPresignPut({
+		credentials: async () => ({ accessKeyId, secretAccessKey }),
+		region: "auto",
+		bucketUrl: `${store.endpoint.replace(/\/+$/, "")}/${store.bucket}`,
 	});
 }
 

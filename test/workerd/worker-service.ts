@@ -50,7 +50,7 @@ interface QueueResult {
 }
 
 export async function startWorkerService(
-	options: { vars?: Record<string, string>; log?: Log } = {},
+	options: { vars?: Record<string, string>; log?: Log; directParts?: boolean } = {},
 ): Promise<WorkerService> {
 	const log = options.log ?? silentLog;
 	const folder = await mkdtemp(join(tmpdir(), "duckdock-edge-"));
@@ -67,12 +67,14 @@ export async function startWorkerService(
 	await new Promise<void>((resolve) => loaderServer.listen(0, "127.0.0.1", resolve));
 	const { port } = loaderServer.address() as AddressInfo;
 
-	const server = createTestHarness({
+	const workers = (direct: { vars: Record<string, string>; secrets: Record<string, string> }) => ({
 		root: root.pathname,
 		workers: [
 			{
 				configPath: "wrangler.toml",
+				secrets: direct.secrets,
 				vars: {
+					...direct.vars,
 					DUCKDOCK_PART_BYTES: String(limits.partBytes),
 					DUCKDOCK_MAX_PART_BYTES: String(limits.maxPartBytes),
 					DUCKDOCK_MAX_PARTS: String(limits.maxParts),
@@ -88,7 +90,21 @@ export async function startWorkerService(
 			},
 		],
 	});
+	const server = createTestHarness(workers({ vars: {}, secrets: {} }));
 	const { url } = await server.listen();
+	if (options.directParts) {
+		// The bucket's S3 API lies at an address that is known only now.
+		await server.update(
+			workers({
+				vars: {
+					DUCKDOCK_DIRECT_PARTS: "1",
+					DUCKDOCK_STORE: "s3://duckdock-objects-dev",
+					DUCKDOCK_S3_ENDPOINT: `${url.origin}/cdn-cgi/local/r2/s3`,
+				},
+				secrets: { AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local-secret" },
+			}),
+		);
+	}
 	const { OBJECTS } = await server.getWorker<{ OBJECTS: R2Bucket }>("duckdock-upload").getEnv();
 	const store = createR2Store({ bucket: OBJECTS, fixedLength: unsizedHere });
 

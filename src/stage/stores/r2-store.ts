@@ -9,6 +9,7 @@
 
 import { IngestError } from "../../errors.ts";
 import type { ObjectInfo, ObjectStore, PutOptions } from "../object-store.ts";
+import type { PresignPut } from "./presign-put.ts";
 
 /** What we use of R2's binding; the runtime's own objects fit. */
 export interface R2Bucket {
@@ -56,8 +57,10 @@ export function createR2Store(options: {
 	fixedLength: FixedLength;
 	/** Before every key, with its slash; empty: none. */
 	prefix?: string;
+	/** Of the same bucket's S3 API: the binding itself signs nothing. */
+	presignPut?: PresignPut | undefined;
 }): ObjectStore {
-	const { bucket, fixedLength, prefix = "" } = options;
+	const { bucket, fixedLength, prefix = "", presignPut } = options;
 	const infoOf = (object: R2Object): ObjectInfo => ({
 		key: object.key.slice(prefix.length),
 		size: object.size,
@@ -127,6 +130,10 @@ export function createR2Store(options: {
 				cursor = page.truncated ? page.cursor : undefined;
 			} while (cursor !== undefined);
 		},
+
+		...(presignPut === undefined
+			? {}
+			: { presignPut: (key, options) => presignPut(prefix + key, options) }),
 	};
 
 	async function putStream(
