@@ -102,6 +102,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 			`duckdock_queue_open ${open}`,
 			"# TYPE duckdock_loader_deaths_total counter",
 			`duckdock_loader_deaths_total ${loader.deaths()}`,
+			"# TYPE duckdock_early_loads_open gauge",
+			`duckdock_early_loads_open ${loader.early.active()}`,
 			"# TYPE duckdock_early_loads_total counter",
 			...Object.entries(loader.early.counts()).map(
 				([outcome, count]) => `duckdock_early_loads_total{outcome="${outcome}"} ${count}`,

@@ -25,6 +25,8 @@ export interface EarlyUploads extends StagedNotices {
 	ended(job: ReplayJob, outcome: EarlyOutcome): void;
 	/** The loader is gone; what it had begun won't begin again. */
 	loaderDied(): ReplayJob[];
+	/** Attempts that are open. */
+	active(): number;
 	/** Attempts by what became of them. */
 	counts(): Readonly<Record<EarlyOutcome, number>>;
 }
@@ -107,6 +109,7 @@ export function createEarlyUploads(options: EarlyUploadsOptions): EarlyUploads {
 			counts["loader died"] += died.length;
 			return died.map(({ job }) => job);
 		},
+		active: () => active.size,
 		counts: () => counts,
 	};
 }
