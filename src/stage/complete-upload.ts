@@ -20,6 +20,7 @@ import {
 	type StageDeps,
 	type Tombstone,
 } from "./stage-upload.ts";
+import { uploadTooLarge } from "./upload-sizes.ts";
 
 export type CompleteDeps = StageDeps & LoadDeps;
 
@@ -48,7 +49,7 @@ export function assertRoom({ queue }: Pick<LoadDeps, "queue">): void {
 
 /**
  * `POST /v1/uploads/{id}/complete`. `bad_request` (N = 0, parts beyond N) and
- * `missing_parts` list the parts and leave the upload open, as do `busy`,
+ * `missing_parts` list the parts and leave the upload open, as do `too_large`, `busy`,
  * `load_in_progress` and `idempotency_key_reused`. Again with the same N: the same
  * answer; another N: `upload_completed`.
  */
@@ -64,6 +65,9 @@ export async function completeUpload(
 	// Zero bytes in sequence are an upload, if no Arrow; zero parts are a mistake.
 	const empty = upload.request.appends !== undefined && upload.parts.length === 0;
 	if (!empty || request.parts > 0) assertParts(upload.parts, request.parts);
+	const bytes = upload.parts.reduce((sum, { size }) => sum + size, 0);
+	const { maxUploadBytes } = deps.limits;
+	if (bytes > maxUploadBytes) throw uploadTooLarge(bytes, maxUploadBytes);
 	assertRoom(deps);
 	const settled = await settle(deps, upload.request, upload.parts, null, request);
 	return "closed" in settled ? again(deps, tenant, id, request.parts) : settled;

@@ -9,6 +9,7 @@
 import { IngestError } from "../errors.ts";
 import { parsePartName, partKey, partsPrefix, repeatedPartName, sumKey } from "./object-keys.ts";
 import { readOpenUpload, type StageDeps } from "./stage-upload.ts";
+import { uploadTooLarge } from "./upload-sizes.ts";
 
 export interface WantedPart {
 	n: number;
@@ -45,11 +46,12 @@ export async function presignParts(
 	const upload = await readOpenUpload(deps, tenant, id);
 	const left = Math.floor((Date.parse(upload.expires_at) - clock.now()) / 1000);
 	const expiresInSeconds = Math.max(1, Math.min(urlSeconds, left));
-	const generations = await countGenerations(deps, tenant, id);
+	const present = await lookAtParts(deps, tenant, id);
+	assertSum(present, wanted, limits.maxUploadBytes);
 	const urls: PartUrl[] = [];
 	for (let at = 0; at < wanted.length; at += sumsAtOnce) {
 		const some = wanted.slice(at, at + sumsAtOnce).map(async ({ n, size, sha256 }) => {
-			const name = repeatedPartName(n, generations.get(n) ?? 0, newId());
+			const name = repeatedPartName(n, present.get(n)?.generation ?? 0, newId());
 			await store.put(sumKey(tenant, id, name, sha256), new Uint8Array(0));
 			const options = { size, sha256, expiresInSeconds };
 			const { url, headers } = await store.presignPut!(partKey(tenant, id, name), options);
@@ -79,18 +81,30 @@ function assertWanted(wanted: readonly WantedPart[], limits: StageDeps["limits"]
 	}
 }
 
-/** For each part above every generation that is there. */
-async function countGenerations(
+/** With the parts that are there and aren't sent anew. */
+function assertSum(
+	present: ReadonlyMap<number, { size: number }>,
+	wanted: readonly WantedPart[],
+	limit: number,
+): void {
+	const sizes = new Map([...present].map(([n, { size }]) => [n, size]));
+	for (const { n, size } of wanted) sizes.set(n, size);
+	const sum = [...sizes.values()].reduce((all, size) => all + size, 0);
+	if (sum > limit) throw uploadTooLarge(sum, limit);
+}
+
+/** For each part that is there the next free generation, and the bytes of its last one. */
+async function lookAtParts(
 	{ store }: StageDeps,
 	tenant: string,
 	id: string,
-): Promise<Map<number, number>> {
-	const next = new Map<number, number>();
+): Promise<Map<number, { generation: number; size: number }>> {
+	const found = new Map<number, { generation: number; size: number }>();
 	const prefix = partsPrefix(tenant, id);
-	for await (const { key } of store.list(prefix)) {
+	// A listing is ascending: of the objects of one part the last one stands.
+	for await (const { key, size } of store.list(prefix)) {
 		const parsed = parsePartName(key.slice(prefix.length));
-		if (parsed === null) continue;
-		next.set(parsed.n, Math.max(next.get(parsed.n) ?? 0, parsed.generation + 1));
+		if (parsed !== null) found.set(parsed.n, { generation: parsed.generation + 1, size });
 	}
-	return next;
+	return found;
 }

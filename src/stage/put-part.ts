@@ -46,6 +46,12 @@ export async function putPart(
 		throw tooLarge(n, options.size, limits.maxPartBytes);
 	}
 	await readOpenUpload(deps, tenant, id);
+	await deps.uploadSizes?.assertFits({
+		uploadId: id,
+		size: options.size ?? 0,
+		limit: limits.maxUploadBytes,
+		countOthers: () => sizeOfOthers(deps, tenant, id, n),
+	});
 	const first = partKey(tenant, id, partName(n));
 	const name =
 		(await store.head(first)) === null ? partName(n) : await nextName(deps, tenant, id, n);
@@ -67,9 +73,20 @@ export async function putPart(
 		await store.put(sumKey(tenant, id, name, sha256), new Uint8Array(0));
 		deps.notices?.part(tenant, id, { n, key, size, etag: stored.etag, sha256 });
 	}
+	deps.uploadSizes?.add(id, size);
 	// A complete that came in between doesn't have these bytes: the caller must know.
 	if ((await readManifest(store, tenant, id)) !== null) await readOpenUpload(deps, tenant, id);
 	return { n, size, sha256 };
+}
+
+async function sizeOfOthers(
+	{ store }: StageDeps,
+	tenant: string,
+	id: string,
+	n: number,
+): Promise<number> {
+	const others = (await listParts(store, tenant, id)).filter((part) => part.n !== n);
+	return others.reduce((sum, { size }) => sum + size, 0);
 }
 
 /** Above every generation that is there. */

@@ -19,6 +19,7 @@ import type { Limits } from "../limits.ts";
 import { getJson, putJson } from "./json-object.ts";
 import { manifestKey, parsePartName, partsPrefix, sumsPrefix, uploadKey } from "./object-keys.ts";
 import type { ObjectStore } from "./object-store.ts";
+import type { UploadSizes } from "./upload-sizes.ts";
 
 /** SHA-256 in whatever way the runtime computes it; `Codecs.createSha256` fits. */
 export interface StreamingSha256 {
@@ -34,6 +35,8 @@ export interface StageDeps {
 	/** `createIdMaker(clock)`: ascending ULIDs. */
 	newId(): string;
 	createSha256(): StreamingSha256;
+	/** Absent: too many bytes are found when the upload is completed. */
+	uploadSizes?: UploadSizes;
 	/** Who wants to know what is staged before it is complete. */
 	notices?: StagedNotices;
 }

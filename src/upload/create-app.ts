@@ -7,6 +7,7 @@
  */
 import { Hono } from "hono";
 import { asIngestError, IngestError } from "../errors.ts";
+import { createUploadSizes } from "../stage/upload-sizes.ts";
 import type { Principal } from "../tenant/key-store.ts";
 import { rateLimitHeaders } from "../tenant/request-rate.ts";
 import { errorAnswer } from "./answers.ts";
@@ -32,7 +33,8 @@ interface Progress {
 	headers: Record<string, string>;
 }
 
-export function createApp(deps: AppDeps): Hono {
+export function createApp(given: AppDeps): Hono {
+	const deps: AppDeps = { ...given, uploadSizes: createUploadSizes() };
 	const app = new Hono();
 	app.all("*", async (c) => {
 		const started = deps.clock.now();

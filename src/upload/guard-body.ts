@@ -34,16 +34,18 @@ export function guardBody(request: Request, options: GuardOptions): GuardedBody 
 			extra: { limit_bytes: maxBytes },
 		});
 	}
-	const body = options.bodyOf ? options.bodyOf(request) : request.body;
-	return { stream: body === null ? emptyOf(size) : guarded(body, size, options), size };
+	// Not touched before it is read: a runtime can drain a body that nobody holds, and
+	// who is refused early hears the answer and keeps the connection.
+	const open = () => (options.bodyOf ? options.bodyOf(request) : request.body)?.getReader() ?? null;
+	return { stream: guarded(open, size, options), size };
 }
 
 function guarded(
-	body: ReadableStream<Uint8Array>,
+	open: () => ReadableStreamDefaultReader<Uint8Array> | null,
 	size: number | null,
 	{ clock, what, idleMs = idleBodyMs }: GuardOptions,
 ): ReadableStream<Uint8Array> {
-	const reader = body.getReader();
+	let reader: ReadableStreamDefaultReader<Uint8Array> | null | undefined;
 	const watch = new IdleWatch(clock, idleMs);
 	let received = 0;
 	const cut = (detail: string, cause?: unknown) =>
@@ -52,7 +54,10 @@ function guarded(
 		{
 			async pull(controller) {
 				try {
-					const { value, done } = await watch.next(reader.read());
+					if (reader === undefined) reader = open();
+					const { value, done } = reader
+						? await watch.next(reader.read())
+						: { value: undefined, done: true };
 					if (value !== undefined) {
 						received += value.length;
 						controller.enqueue(value);
@@ -65,7 +70,7 @@ function guarded(
 					controller.close();
 				} catch (cause) {
 					watch.stop();
-					reader.cancel(cause).catch(() => {});
+					reader?.cancel(cause).catch(() => {});
 					if (cause instanceof IngestError) throw cause;
 					if (cause === watch.idle)
 						throw cut(`nothing came for ${idleMs} ms after ${received} bytes`);
@@ -74,7 +79,7 @@ function guarded(
 			},
 			cancel(reason) {
 				watch.stop();
-				return reader.cancel(reason);
+				return reader?.cancel(reason);
 			},
 		},
 		{ highWaterMark: 0 },
@@ -121,14 +126,4 @@ class IdleWatch {
 			await this.#clock.sleep(left, signal).catch(() => {});
 		}
 	}
-}
-
-function emptyOf(size: number | null): ReadableStream<Uint8Array> {
-	return new ReadableStream({
-		start(controller) {
-			if (!size) return controller.close();
-			const detail = `Content-Length announces ${size} bytes, there is no body`;
-			controller.error(new IngestError("truncated_stream", detail));
-		},
-	});
 }

@@ -12,7 +12,12 @@ import { assertRoom, completeUpload } from "../stage/complete-upload.ts";
 import { answerLoad, appliedPreferences, waitMsOf } from "./answer-load.ts";
 import { guardBody } from "./guard-body.ts";
 import { refuseByHead } from "./peek-body.ts";
-import { readContentDigest, readPreferences, readReprDigest } from "./read-headers.ts";
+import {
+	readContentDigest,
+	readContentLength,
+	readPreferences,
+	readReprDigest,
+} from "./read-headers.ts";
 import { appendLimit, formatComplete, readUploadLength } from "./resumable-headers.ts";
 import type { Call } from "./route.ts";
 
@@ -70,13 +75,14 @@ async function append(
 	const { deps, request } = call;
 	const { tenant, upload_id: id, content_encoding } = upload.request;
 	const sha256 = readContentDigest(request.headers);
-	const { stream: guarded, size } = guardBody(request, {
+	const size = readContentLength(request.headers);
+	const length = await meetLength(call, upload, complete, size);
+	const { stream: guarded } = guardBody(request, {
 		clock: deps.clock,
 		bodyOf: deps.bodyOf,
 		what: "the append",
 		maxBytes: Math.min(deps.limits.maxUploadBytes, deps.maxRequestBytes ?? Infinity),
 	});
-	const length = await meetLength(call, upload, complete, size);
 	const stream =
 		upload.offset === 0 && content_encoding === "identity"
 			? await refuseByHead(deps, guarded, complete)

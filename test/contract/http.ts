@@ -660,6 +660,28 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 			expect((await put(upload_id, maxParts, arrowNumbers(), { headers: good })).status).toBe(204);
 		});
 
+		test("beyond max_bytes are refused when the part comes, not only when they are complete", async () => {
+			const { maxUploadBytes, maxPartBytes } = service.limits;
+			if (maxUploadBytes > 2 ** 24) return;
+			const { upload_id } = await open();
+			const parts = Math.floor(maxUploadBytes / maxPartBytes);
+			for (let n = 1; n <= parts; n++) {
+				expect((await put(upload_id, n, arrowAndMore(maxPartBytes))).status).toBe(204);
+			}
+			const over = await put(upload_id, parts + 1, arrowAndMore(maxPartBytes));
+			expect([over.status, over.json.code]).toEqual([413, "too_large"]);
+			expect(over.json.limit_bytes).toBe(maxUploadBytes);
+			// The same part again, as long as before, is no more than before.
+			expect((await put(upload_id, parts, arrowAndMore(maxPartBytes))).status).toBe(204);
+			const chunked = await put(upload_id, parts + 1, new Uint8Array(0), {
+				body: new Blob([arrowNumbers()]).stream(),
+			});
+			expect(chunked.status).toBe(204);
+			const complete413 = await complete(upload_id, parts + 1);
+			expect(complete413.json.code).toBe("too_large");
+			expect((await ask(`/v1/uploads/${upload_id}`)).json.state).toBe("open");
+		});
+
 		test("can be given up, again and again; then nothing loads", async () => {
 			const { upload_id } = await open();
 			await put(upload_id, 1, arrowNumbers());
