@@ -33,6 +33,7 @@ export function followStaged(
 
 	return {
 		name: "the upload",
+		sha256: null,
 		atRest: null,
 
 		...openParts({

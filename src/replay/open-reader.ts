@@ -2,6 +2,7 @@
 
 import type { BatchReader } from "../arrow/batch-reader.ts";
 import type { ByteSource } from "../arrow/byte-source.ts";
+import type { Sha256 } from "../arrow/codecs.ts";
 import { openArrow } from "../arrow/open-arrow.ts";
 import type { UploadRequest } from "../flow.ts";
 import type { Limits } from "../limits.ts";
@@ -15,14 +16,14 @@ export function createStagedReader(limits: Limits): Pick<ReplayDeps, "openReader
 	return {
 		openReader: (source, upload, signal): Promise<BatchReader> =>
 			openArrow([undoCoding(source, upload, maxBytes)], {
-				codecs: nodeCodecs,
+				codecs: { ...nodeCodecs, createSha256: () => digestOfAll(source, upload) },
 				limits,
 				requireEos: upload.require_eos,
 				signal,
 			}),
 
 		async digestOf(source, manifest, signal) {
-			const hash = nodeCodecs.createSha256();
+			const hash = digestOfAll(source, manifest);
 			for await (const chunk of undoCoding(source, manifest, maxBytes).stream(signal)) {
 				hash.update(chunk);
 			}
@@ -30,6 +31,15 @@ export function createStagedReader(limits: Limits): Pick<ReplayDeps, "openReader
 			return `sha-256=:${Buffer.from(hash.digestHex(), "hex").toString("base64")}:`;
 		},
 	};
+}
+
+/** Bytes of one part as it was sent are digested once: the part's digest is theirs, and is held against them. */
+function digestOfAll(
+	{ sha256 }: StagedSource,
+	{ content_encoding: coding }: UploadRequest,
+): Sha256 {
+	if (sha256 === null || coding !== "identity") return nodeCodecs.createSha256();
+	return { update() {}, digestHex: () => sha256 };
 }
 
 function undoCoding(

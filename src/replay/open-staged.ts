@@ -17,6 +17,8 @@ import { mismatch, readPart } from "./part-reader.ts";
 import { openParts, sequenceOf } from "./read-parts.ts";
 
 export interface StagedSource extends ByteSource {
+	/** SHA-256 (hex) of all bytes, where the manifest says it: by COMMIT they were held against it. */
+	readonly sha256: string | null;
 	/** Reads and checks what no reader has read to its end. Before COMMIT. */
 	verifyRest(signal: AbortSignal): Promise<void>;
 	/** Lets go of what was opened and not read to its end: a load may end before its bytes do. */
@@ -60,6 +62,7 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 	return {
 		// Not its id: the same bytes have the same warnings, however they came.
 		name: "the upload",
+		sha256: parts.length === 1 ? parts[0]!.sha256 : null,
 
 		...openParts({
 			parts: sequenceOf(parts),

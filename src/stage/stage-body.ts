@@ -77,7 +77,6 @@ async function cutBody(
 ): Promise<StagedBody> {
 	const { limits } = deps;
 	const { tenant, upload_id: id } = upload;
-	const wantsWhole = options.sha256 !== undefined || upload.idempotency_key !== null;
 	const source = new ChunkSource(body, (total) => {
 		if (total > limits.maxUploadBytes) {
 			throw new IngestError(
@@ -87,7 +86,8 @@ async function cutBody(
 			);
 		}
 	});
-	const whole = wantsWhole ? deps.createSha256() : null;
+	// Whether a repeat of a key has the same content, the parts' digests tell.
+	const whole = options.sha256 === undefined ? null : deps.createSha256();
 	const parts: Promise<ManifestPart>[] = [];
 	try {
 		while (await source.hasMore()) {

@@ -25,6 +25,7 @@ import { nodeCodecs } from "../../src/replay/node-codecs.ts";
 import type { ObjectStore } from "../../src/stage/object-store.ts";
 import { arrowNumbers } from "./arrow-bytes.ts";
 import { type MemoryService, startMemoryService } from "./memory-service.ts";
+import { ReplayWorld } from "./replay-world.ts";
 
 describe("requests to the store", () => {
 	let service: MemoryService;
@@ -84,6 +85,51 @@ describe("requests to the store", () => {
 		const { put = 0 } = await counted(() => ask("POST", "/v1/ingest/warm", arrowNumbers(3)));
 		// upload.json, the part, manifest.json; then the loader's table, receipt and index.
 		expect(put).toBeLessThanOrEqual(3 + 1 + 2 + 1);
+	});
+});
+
+describe("bytes digested", () => {
+	/** For each byte of the load: by who stages it, and by who loads it, in parts and as a whole. */
+	async function digested(bytes: Uint8Array, fields = {}): Promise<Record<string, number>> {
+		const world = new ReplayWorld();
+		const real = nodeCodecs.createSha256;
+		const counts = { staging: 0, parts: 0, whole: 0 };
+		const counting = (what: keyof typeof counts) => () => {
+			const hash = real();
+			return {
+				update(chunk: Uint8Array) {
+					counts[what] += chunk.length;
+					hash.update(chunk);
+				},
+				digestHex: () => hash.digestHex(),
+			};
+		};
+		world.complete.createSha256 = counting("staging");
+		try {
+			nodeCodecs.createSha256 = counting("whole");
+			world.start({}, { createSha256: counting("parts") });
+			const id = await world.ingest(bytes, fields);
+			expect(await world.receipt(id)).toMatchObject({ status: "committed" });
+		} finally {
+			nodeCodecs.createSha256 = real;
+			await world.stop();
+			await world.fixture.remove();
+		}
+		return Object.fromEntries(
+			Object.entries(counts).map(([name, count]) => [name, count / bytes.length]),
+		);
+	}
+
+	it("are each byte once by who stages it, with a key or without one", async () => {
+		const bytes = arrowNumbers(10_000);
+		for (const fields of [{}, { idempotency_key: "k" }]) {
+			expect(await digested(bytes, fields)).toMatchObject({ staging: 1 });
+		}
+	});
+
+	it("are each byte of one part once by who loads it, of many twice: each part, and all", async () => {
+		expect(await digested(arrowNumbers(100))).toMatchObject({ parts: 1, whole: 0 });
+		expect(await digested(arrowNumbers(10_000))).toMatchObject({ parts: 1, whole: 1 });
 	});
 });
 
