@@ -57,6 +57,9 @@ export const maxEarlyLoads = 2;
 export const earlyIdleMs = 5_000;
 export const earlyWaitMs = 60_000;
 
+/** A loader that has the file looks this often whether another process waits for it. */
+export const targetTurnMs = 2_000;
+
 /** Batches handed to DuckDB: below the first they are merged, above the second sliced. */
 export const minScanRows = 50_000;
 export const maxScanRows = 122_880;

@@ -20,10 +20,13 @@ import { toIngestError } from "./engine-errors.ts";
 import { createKnownDatabase, type KnownDatabase } from "./known-database.ts";
 import { type EngineOptions, lockStatements, type S3Access } from "./lockdown.ts";
 import { quoteText } from "./sql-names.ts";
+import { putSign, removeSign, signEveryMs } from "./waiting-sign.ts";
 import { attachStatement, detachStatement, type TenantTarget } from "./targets.ts";
 
 export interface AttachedDatabase {
 	readonly target: TenantTarget;
+	/** The file by its real path, where one process at a time may have it; else null. */
+	readonly file: string | null;
 	readonly known: KnownDatabase;
 	/** One that was given back, or a new one. */
 	connect(): Promise<DuckDBConnection>;
@@ -45,9 +48,9 @@ export interface AttachOptions extends EngineOptions {
  */
 const heldFiles = new Set<string>();
 
-/** The first wait for a file; each next one is half as long again, up to a second. */
+/** The first wait for a file; each next one is half as long again, until signs are renewed often enough. */
 const firstWaitMs = 25;
-const longestWaitMs = 1_000;
+const longestWaitMs = signEveryMs;
 const maxIdleConnections = 4;
 
 /**
@@ -63,17 +66,22 @@ export async function attachDatabase(
 	const { clock, log, lockWaitMs } = options;
 	const file = target.filePath === null ? null : prepareFolder(target.filePath);
 	const giveUpAt = since + lockWaitMs;
+	let waited = false;
 	for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 1.5, longestWaitMs)) {
 		signal.throwIfAborted();
 		const locked = file !== null && heldFiles.has(file);
 		if (!locked) {
 			if (file !== null) heldFiles.add(file);
 			try {
-				return await attachOnce(target, file, options);
+				const attached = await attachOnce(target, file, options);
+				if (file !== null && waited) removeSign(file);
+				return attached;
 			} catch (error) {
 				if (file !== null) heldFiles.delete(file);
 				if (!isLocked(error)) throw unavailable(target, error);
 				if (clock.now() >= giveUpAt) throw stillLocked(target, lockWaitMs, error);
+				waited = true;
+				if (file !== null) putSign(file);
 			}
 		} else if (clock.now() >= giveUpAt) {
 			throw stillLocked(target, lockWaitMs, null);
@@ -111,6 +119,7 @@ async function attachOnce(
 	const idle = [connection];
 	return {
 		target,
+		file,
 		known: createKnownDatabase(target.can.beAlone),
 		connect: async () => idle.pop() ?? (await instance.connect()),
 		giveBack(connection) {

@@ -11,7 +11,7 @@ import { type DuckDBConnection, version as engineVersion } from "@duckdb/node-ap
 import type { Clock } from "../../clock.ts";
 import { IngestError } from "../../errors.ts";
 import type { TableName } from "../../flow.ts";
-import { targetLingerMs, targetLockWaitMs } from "../../limits.ts";
+import { targetLingerMs, targetLockWaitMs, targetTurnMs } from "../../limits.ts";
 import type { Log } from "../../log.ts";
 import { parseTarget } from "../../target-template.ts";
 import { assertTenantName } from "../../tenant/tenant-name.ts";
@@ -47,6 +47,7 @@ export interface DuckdbSinkOptions extends EngineOptions {
 	threadPoolSize?: number;
 	lockWaitMs?: number;
 	lingerMs?: number;
+	turnMs?: number;
 }
 
 /** Threads that stay free of statements, for the reading and unpacking of what they wait for. */
@@ -62,6 +63,7 @@ export function createDuckdbSink(options: DuckdbSinkOptions): BatchSink {
 		...options,
 		lockWaitMs: options.lockWaitMs ?? targetLockWaitMs,
 		lingerMs: options.lingerMs ?? targetLingerMs,
+		turnMs: options.turnMs ?? targetTurnMs,
 		engine: `duckdb ${engineVersion()}${copyArrow ? " (arrow copied)" : ""}`,
 		copyArrow,
 		statements: createSemaphore(
@@ -82,8 +84,12 @@ export function createDuckdbSink(options: DuckdbSinkOptions): BatchSink {
 		}
 		let found = databases.get(tenant);
 		if (!found) {
-			const database = createTenantDatabase(tenantTarget(target, tenant, options.lakeData), shared);
-			found = { database, locks: createTableLocks() };
+			const locks = createTableLocks();
+			const database = createTenantDatabase(tenantTarget(target, tenant, options.lakeData), {
+				...shared,
+				giveWay: () => locks.askAll(),
+			});
+			found = { database, locks };
 			databases.set(tenant, found);
 		}
 		return found;
@@ -100,9 +106,14 @@ export function createDuckdbSink(options: DuckdbSinkOptions): BatchSink {
 				database.release();
 				throw error;
 			}
-			return openDatabase(database, signal, (jobs, again) =>
-				insertLoads(database, jobs, again, { ...shared, locks }),
-			);
+			return openDatabase(database, signal, async (jobs, again) => {
+				const leave = await database.takeTurn(signal);
+				try {
+					return await insertLoads(database, jobs, again, { ...shared, locks });
+				} finally {
+					leave();
+				}
+			});
 		},
 		async openParquet(file, signal) {
 			const release = await throughReads.acquire(signal);

@@ -8,13 +8,15 @@
  * never overlap. An instance that has met an error of the disk or of DuckDB itself
  * is closed when its last operation ends, before the next one: DuckDB gives such
  * instances up, and blocks that a load has written and rolled back are free again
- * only when the file is opened anew.
+ * only when the file is opened anew. Loaders of other processes have their turns
+ * (`file-turns.ts`).
  */
 
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { type Clock, noLongerNeeded } from "../../clock.ts";
 import { type AttachedDatabase, type AttachOptions, attachDatabase } from "./attached-database.ts";
 import { isInstanceLost } from "./engine-errors.ts";
+import { createFileTurns, type FileTurnsOptions } from "./file-turns.ts";
 import type { KnownDatabase } from "./known-database.ts";
 import { type TenantTarget, targetExists } from "./targets.ts";
 
@@ -30,15 +32,17 @@ export interface TenantDatabase {
 	 */
 	use<T>(signal: AbortSignal, whenMissing: "create", work: Work<T>): Promise<T>;
 	use<T>(signal: AbortSignal, whenMissing: "skip", work: Work<T>): Promise<T | null>;
+	/** A load's turn with the file: what runs between this and the call of its result is not torn apart. */
+	takeTurn(signal: AbortSignal): Promise<() => void>;
 	/** Lets go at once, when the operations that run have ended. */
 	close(): Promise<void>;
 }
 
 export function createTenantDatabase(
 	target: TenantTarget,
-	options: AttachOptions & { lingerMs: number },
+	options: AttachOptions & { lingerMs: number } & Pick<FileTurnsOptions, "turnMs" | "giveWay">,
 ): TenantDatabase {
-	const { clock, lingerMs } = options;
+	const { clock, lingerMs, turnMs, giveWay } = options;
 	let handles = 0;
 	let operations = 0;
 	let attached: AttachedDatabase | null = null;
@@ -59,14 +63,31 @@ export function createTenantDatabase(
 		while (operations > 0) await new Promise<void>((resolve) => idlers.push(resolve));
 	};
 
+	const detach = async () => {
+		if (attached === null) return;
+		const closing = attached;
+		attached = null;
+		lost = false;
+		turns.gone();
+		await closing.close();
+	};
+
 	const letGo = () =>
 		inTurn(async () => {
-			if (attached === null || operations > 0) return;
-			const closing = attached;
-			attached = null;
-			lost = false;
-			await closing.close();
+			if (operations === 0) await detach();
 		});
+
+	const turns = createFileTurns({
+		clock,
+		turnMs,
+		giveWay,
+		letGo: (pause) =>
+			inTurn(async () => {
+				await lastOperation();
+				await detach();
+				await pause();
+			}),
+	});
 
 	const linger = async () => {
 		lingering?.abort(noLongerNeeded);
@@ -88,15 +109,13 @@ export function createTenantDatabase(
 			signal.throwIfAborted();
 			if (lost && attached !== null) {
 				await lastOperation();
-				const closing = attached;
-				attached = null;
-				lost = false;
-				await closing.close();
+				await detach();
 			}
 			if (attached === null) {
 				if (!create && !targetExists(target)) return null;
 				// Those who came while another waited for the file have waited as long.
 				attached = await attachDatabase(target, options, signal, since);
+				turns.attached(attached.file);
 			}
 			operations++;
 			return attached;
@@ -132,6 +151,7 @@ export function createTenantDatabase(
 				idle();
 			}
 		},
+		takeTurn: (signal) => turns.take(signal),
 		async close() {
 			lingering?.abort(noLongerNeeded);
 			closing = true;

@@ -43,6 +43,8 @@ function setUp() {
 		log: silentLog,
 		lockWaitMs: 0,
 		lingerMs: 1_500,
+		turnMs: 2_000,
+		giveWay() {},
 	});
 	const visit = () =>
 		database.use(signal, "create", async (connection) => {
