@@ -15,7 +15,7 @@ export class UsageError extends Error {
 	override readonly name = "UsageError";
 }
 
-/** A FILE or key that is not there or cannot be read: exit code 66. */
+/** A FILE that is not there or cannot be read: exit code 66. */
 export class NotThereError extends Error {
 	override readonly name = "NotThereError";
 }
@@ -48,6 +48,8 @@ export function toProblem(error: unknown): { problem: Problem; exitCode: number 
 /** A fault of ours is told in full here: who runs the command may read everything. */
 function problemOfIngestError(error: IngestError): Problem {
 	const problem = problemOf(error);
+	// The path was typed here; where a service meets it, somebody else mends it meanwhile.
+	if (problem.reason === "no_database") problem.retryable = false;
 	return error.code === "internal" ? { ...problem, detail: error.message } : problem;
 }
 

@@ -5,7 +5,10 @@
 import { Command, Option } from "commander";
 import type { HttpOptions } from "../client/http-client.ts";
 import { createIngestClient, type IngestClient } from "../client/ingest-client.ts";
+import { IngestError } from "../errors.ts";
 import { type ExtraColumnPolicy, extraColumnPolicies, type LoadMode, loadModes } from "../flow.ts";
+import { splitTablePatterns } from "../tenant/table-patterns.ts";
+import { assertTenantName } from "../tenant/tenant-name.ts";
 import { parseBytes } from "../units.ts";
 import type { CliDeps } from "./cli-deps.ts";
 import { UsageError } from "./cli-errors.ts";
@@ -84,6 +87,9 @@ export function connect(
 		throw new UsageError(`--url is http://HOST[:PORT] or https://…, not ${JSON.stringify(url)}`);
 	}
 	const key = flags.key ?? deps.key;
+	if (key === undefined || key === "") {
+		throw new IngestError("unauthenticated", "no key given: use --key or set DUCKDOCK_KEY");
+	}
 	return { url, client: createIngestClient({ url, key, onRetry, maxTries: 6 }) };
 }
 
@@ -112,4 +118,19 @@ export function byteSize(text: string): number {
 		throw new UsageError(`${JSON.stringify(text)} is no size: write 8MiB, 95MB or 1048576`);
 	}
 	return bytes;
+}
+
+export const tenantName = flagValue("--tenant", assertTenantName);
+export const tablePatterns = flagValue("--tables", splitTablePatterns);
+
+/** What a reader of the service refuses is a wrong flag here. */
+function flagValue<T>(flag: string, read: (text: string) => T): (text: string) => T {
+	return (text) => {
+		try {
+			return read(text);
+		} catch (error) {
+			if (error instanceof IngestError) throw new UsageError(`${flag}: ${error.message}`);
+			throw error;
+		}
+	};
 }

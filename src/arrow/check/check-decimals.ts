@@ -7,12 +7,16 @@ import type { ErrorCode } from "../../errors.ts";
 import { isValid } from "../array/bitmap.ts";
 import { int32View, needBuffer, needShape } from "../array/buffer-views.ts";
 import type { Codecs } from "../codecs.ts";
-import { type Decimal, sentDigits } from "../form/engine-decimal.ts";
+import { type Decimal, maxDecimalDigits, sentDigits } from "../form/engine-decimal.ts";
 import type { ArrayData } from "../types.ts";
 import { type Place, refuseValue } from "./check-place.ts";
 
 /** Values cleared at once; a block with one out of line is looked at value by value. */
 const blockLength = 2048;
+
+/** DuckDB's own export writes a HUGEINT as such a decimal, unless it is told not to. */
+const hugeintAdvice =
+	"if it is a HUGEINT of DuckDB's, export it with SET arrow_lossless_conversion = true";
 
 /** Makes the check of one decimal type. */
 export function decimalCheck(
@@ -37,7 +41,9 @@ export function decimalCheck(
 		};
 		// Wider than any DECIMAL of DuckDB's: what doesn't fit is unsupported, whatever was declared.
 		const code = type.bits === 256 ? "unsupported_type" : "invalid_arrow";
-		refuseAll(declared, code, `has more than the ${type.precision} digits of its type`);
+		const whole = type.bits === 128 && type.precision === maxDecimalDigits && type.scale === 0;
+		const reason = `has more than the ${type.precision} digits of its type`;
+		refuseAll(declared, code, whole ? `${reason}; ${hugeintAdvice}` : reason);
 		if (held) refuseAll(held, "unsupported_type", "does not fit the 38 digits of DuckDB's DECIMAL");
 	};
 }

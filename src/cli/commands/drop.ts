@@ -1,9 +1,7 @@
 /** `duckdock drop allow`: files that appear under a tenant's `drop/` load by themselves from now on. */
 import type { Command } from "commander";
-import { splitTablePatterns } from "../../tenant/table-patterns.ts";
-import { assertTenantName } from "../../tenant/tenant-name.ts";
 import { UsageError } from "../cli-errors.ts";
-import { type CommandContext, defineCommand } from "../command.ts";
+import { type CommandContext, defineCommand, tablePatterns, tenantName } from "../command.ts";
 
 const dropModes = ["append", "create", "replace"];
 
@@ -19,12 +17,11 @@ function allowCommand({ deps, outcome }: CommandContext): Command {
 	return defineCommand("allow", "let files under drop/{tenant}/ load into these tables", [
 		"drop allow --tenant acme --tables 'raw.*' --modes append,create",
 	])
-		.requiredOption("--tenant <name>", "whose files")
-		.requiredOption("--tables <patterns>", "tables, * within one name")
+		.requiredOption("--tenant <name>", "whose files", tenantName)
+		.requiredOption("--tables <patterns>", "tables, * within one name", tablePatterns)
 		.requiredOption("--modes <modes>", `of ${dropModes.join(", ")}`)
-		.action(async (flags: { tenant: string; tables: string; modes: string }) => {
-			const tenant = assertTenantName(flags.tenant);
-			const tables = splitTablePatterns(flags.tables);
+		.action(async (flags: { tenant: string; tables: string[]; modes: string }) => {
+			const { tenant, tables } = flags;
 			const modes = flags.modes.split(",").map((mode) => mode.trim());
 			const unknown = modes.filter((mode) => !dropModes.includes(mode));
 			if (unknown.length > 0) {

@@ -2,10 +2,9 @@
 import type { Command } from "commander";
 import { createKey, listKeys, revokeKey } from "../../tenant/keys.ts";
 import { rights, rightsOfWords } from "../../tenant/rights.ts";
-import { splitTablePatterns } from "../../tenant/table-patterns.ts";
 import { parseDurationMs } from "../../units.ts";
-import { NotThereError, UsageError } from "../cli-errors.ts";
-import { type CommandContext, defineCommand } from "../command.ts";
+import { UsageError } from "../cli-errors.ts";
+import { type CommandContext, defineCommand, tablePatterns, tenantName } from "../command.ts";
 import { tableText } from "../print.ts";
 
 export function keysCommand(context: CommandContext): Command {
@@ -20,7 +19,7 @@ export function keysCommand(context: CommandContext): Command {
 
 interface CreateFlags {
 	tenant: string;
-	tables?: string;
+	tables?: string[];
 	modes?: string;
 	expires?: number;
 }
@@ -29,15 +28,19 @@ function createCommand({ deps, outcome }: CommandContext): Command {
 	return defineCommand("create", "make a key; its secret is printed this once", [
 		"keys create --tenant acme --tables 'events,raw.*' --modes append,read --expires 90d",
 	])
-		.requiredOption("--tenant <name>", "1 to 63 characters of a-z, 0-9, _ and -")
-		.option("--tables <patterns>", "tables it holds, * within one name; default: all")
+		.requiredOption("--tenant <name>", "1 to 63 characters of a-z, 0-9, _ and -", tenantName)
+		.option(
+			"--tables <patterns>",
+			"tables it holds, * within one name; default: all",
+			tablePatterns,
+		)
 		.option("--modes <rights>", `of ${rights.join(", ")}; default: append,create,read`)
 		.option("--expires <span>", "such as 90d or 12h; default: never", span)
 		.action(async (flags: CreateFlags) => {
 			const { tables, modes, expires } = flags;
 			const created = await createKey(await deps.openKeysStore(), deps.clock, {
 				tenant: flags.tenant,
-				...(tables === undefined ? {} : { tables: splitTablePatterns(tables) }),
+				...(tables === undefined ? {} : { tables }),
 				...(modes === undefined ? {} : { rights: parseRights(modes) }),
 				...(expires === undefined ? {} : { expiresInMs: expires }),
 			});
@@ -56,7 +59,7 @@ function createCommand({ deps, outcome }: CommandContext): Command {
 
 function listCommand({ deps, outcome }: CommandContext): Command {
 	return defineCommand("list", "list keys, without their secrets", ["keys list --tenant acme"])
-		.option("--tenant <name>", "of this tenant alone")
+		.option("--tenant <name>", "of this tenant alone", tenantName)
 		.action(async (flags: { tenant?: string }) => {
 			const keys = await listKeys(await deps.openKeysStore(), flags);
 			const rows = keys.map((key) => [
@@ -80,7 +83,7 @@ function revokeCommand({ deps, outcome }: CommandContext): Command {
 		.argument("<keyid>", "the 16 characters between dk_ and the secret")
 		.action(async (keyId: string) => {
 			if (!(await revokeKey(await deps.openKeysStore(), deps.clock, keyId))) {
-				throw new NotThereError(`there is no key ${keyId}`);
+				throw new UsageError(`there is no key ${keyId}; duckdock keys list shows those there are`);
 			}
 			outcome.result = { json: { key_id: keyId, revoked: true }, text: `revoked ${keyId}` };
 		});

@@ -96,6 +96,15 @@ describe("a database that can't be opened", () => {
 		expect(await fail({})).toBe(69);
 		expect(await fail({ reason: "locked" })).toBe(75);
 	});
+
+	it("is worth none where something else lies at its path", async () => {
+		world.deps.loadFiles = async () => {
+			throw new IngestError("target_unavailable", "no", { extra: { reason: "no_database" } });
+		};
+		const args = ["load", import.meta.filename, "--db", "x.duckdb", "--table", "t", "--json"];
+		expect(await run(...args)).toBe(69);
+		expect(json()).toMatchObject({ code: "target_unavailable", retryable: false });
+	});
 });
 
 describe("runCli", () => {
@@ -139,6 +148,12 @@ describe("runCli", () => {
 		["keys", "create"],
 		["keys", "create", "--tenant", "acme", "--modes", "append,everything"],
 		["keys", "create", "--tenant", "acme", "--expires", "soon"],
+		["keys", "create", "--tenant", "../acme"],
+		["keys", "create", "--tenant", "acme", "--tables", ""],
+		["keys", "create", "--tenant", "acme", "--tables", "a,,b"],
+		["keys", "list", "--tenant", "Acme"],
+		["keys", "revoke", "aaaaaaaaaaaaaaaa"],
+		["drop", "allow", "--tenant", "", "--tables", "*", "--modes", "append"],
 		["drop", "allow", "--tenant", "acme", "--tables", "*", "--modes", "truncate"],
 		["no-such-command"],
 		["status"],
@@ -193,11 +208,20 @@ describe("runCli", () => {
 		expect(again.out.text()).not.toContain(created.key.slice(-52));
 
 		expect(await runCli(["keys", "revoke", created.key_id], deps)).toBe(0);
-		expect(await runCli(["keys", "revoke", "aaaaaaaaaaaaaaaa"], deps)).toBe(66);
 	});
 
-	it("refuses a tenant that is none", async () => {
-		expect(await run("keys", "create", "--tenant", "../acme", "--json")).toBe(65);
+	it("says that no key was given, before it asks anybody", async () => {
+		for (const key of [undefined, ""]) {
+			world = createWorld();
+			world.deps.key = key;
+			expect(await run("status", "01JZX0Q3T8M3V5W7X9YABCDEFG", "--url", "http://x", "--json")).toBe(
+				77,
+			);
+			expect(json()).toMatchObject({
+				code: "unauthenticated",
+				detail: "no key given: use --key or set DUCKDOCK_KEY",
+			});
+		}
 	});
 
 	it("writes the rule of a drop folder", async () => {
