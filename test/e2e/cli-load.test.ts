@@ -170,6 +170,17 @@ describe("duckdock load", () => {
 		expect(await query(db, "SELECT count(*)::INT FROM t")).toEqual([[1]]);
 	});
 
+	it("says so where something else than a database lies at the path, and leaves it", async () => {
+		const good = file("for-no-database.arrow", one());
+		const text = file("no.duckdb", "no database, but long enough for a header\n".repeat(500));
+		for (const path of [text, folder]) {
+			const { code, json } = await load([good], path, "t");
+			expect([code, json.code, json.retryable]).toEqual([69, "target_unavailable", false]);
+			expect(json.detail).toContain("no DuckDB database");
+		}
+		expect(readFileSync(text, "utf8")).toMatch(/^no database/);
+	});
+
 	it("waits for a database that another program holds", async () => {
 		const db = newDatabase();
 		const good = file("held.arrow", stream({ id: Int32Array.of(1) }));

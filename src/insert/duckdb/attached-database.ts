@@ -221,6 +221,14 @@ function isLocked(error: unknown): boolean {
 }
 
 function unavailable(target: TenantTarget, error: unknown): IngestError {
+	const message = error instanceof Error ? error.message : String(error);
+	if (/not a valid DuckDB database file|is a directory/i.test(message)) {
+		return new IngestError(
+			"target_unavailable",
+			"what is at the path of the database is no DuckDB database: give another path, or move it away",
+			{ cause: error, extra: { reason: "no_database" } },
+		);
+	}
 	const told = toIngestError(error, { path: target.location });
 	return new IngestError("target_unavailable", `the database can't be opened: ${told.message}`, {
 		cause: error,
