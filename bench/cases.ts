@@ -28,7 +28,7 @@ export interface BenchCase {
 }
 
 const table = "lineitem";
-const cli = join(root, "functions/duckdock.node.ts");
+const cli = join(root, "functions/duckdock.js");
 const script = (name: string) => join(root, "bench/paths", name);
 const pythonScript = (name: string) => join(root, "bench/python", name);
 /** pyarrow's readers warn of buffers that no writer aligns to 64 bytes. */

@@ -14,7 +14,7 @@ export interface Service {
 	stop(): Promise<void>;
 }
 
-const cli = join(root, "functions/duckdock.node.ts");
+const cli = join(root, "functions/duckdock.js");
 const tenant = "bench";
 
 export async function startService(

@@ -14,7 +14,7 @@ import process from "node:process";
 import { createIngestClient } from "../src/client/ingest-client.ts";
 
 const root = resolve(import.meta.dirname, "..");
-const cli = join(import.meta.dirname, "duckdock.node.ts");
+const cli = join(import.meta.dirname, "duckdock.js");
 const partSize = 512 * 1024;
 const tenant = "demo";
 const sql = `SELECT "Category", count(*)::INT AS orders, round(sum("Sales"), 2) AS sales, round(sum("Profit"), 2) AS profit

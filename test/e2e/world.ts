@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 
 export const root = resolve(import.meta.dirname, "../..");
-const entry = join(root, "functions/duckdock.node.ts");
+const entry = join(root, "functions/duckdock.js");
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look at answers as their callers do
 export type Json = any;
