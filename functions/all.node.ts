@@ -55,6 +55,8 @@ export interface ServiceOptions {
 	loaderModule?: string;
 	/** The store as opened, or something around it. */
 	aroundStore?: (store: ObjectStore) => ObjectStore;
+	/** Durable bytes from which on an upload is loaded while it arrives. */
+	earlyFromBytes?: number;
 	/** Between two sweeps, at least. */
 	sweepEveryMs?: number;
 	keepCommittedMs?: number;
@@ -92,6 +94,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 		clock,
 		log: log.with({ part: "supervisor" }),
 		fork: () => forkLoader(config, options),
+		earlyFromBytes: options.earlyFromBytes,
 	});
 	metrics.addSource(() => {
 		const { waiting, open } = queue.counts();

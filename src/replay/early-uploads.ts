@@ -15,7 +15,7 @@ export interface EarlyUploadsOptions {
 	/** False: there is no loader that hears it. */
 	send(message: ToLoader): boolean;
 	mayBegin?(job: ReplayJob): boolean;
-	fromBytes?: number;
+	fromBytes?: number | undefined;
 	maxActive?: number;
 }
 

@@ -33,6 +33,8 @@ export interface SuperviseOptions {
 	log: Log;
 	/** Deliveries with the child at once. */
 	maxInFlight?: number;
+	/** Durable bytes from which on an upload is loaded while it arrives. */
+	earlyFromBytes?: number | undefined;
 	/** What runs at a stop has so long to end before the child is killed. */
 	drainMs?: number;
 }
@@ -82,6 +84,7 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 			child.send(message, () => {});
 			return true;
 		},
+		fromBytes: options.earlyFromBytes,
 		mayBegin: (job) => !deathsOf.has(nameOf(job)),
 	});
 	const nameOf = ({ tenant, upload_id }: ReplayJob) => `${tenant}/${upload_id}`;

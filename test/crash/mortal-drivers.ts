@@ -114,37 +114,45 @@ export function mortalSink(sink: BatchSink, killer: Killer): BatchSink {
 }
 
 function mortalJob(job: InsertJob, killer: Killer): InsertJob {
+	// Only loads that began while their upload arrives give way to others.
+	const sink = job.othersWait === undefined ? "sink" : "early sink";
 	return {
 		...job,
-		reader: "path" in job.reader ? job.reader : mortalReader(job.reader, killer),
+		reader: "path" in job.reader ? job.reader : mortalReader(job.reader, sink, killer),
 		async beforeCommit(counts) {
-			killer.point("sink.beforeCommit before");
+			killer.point(`${sink}.beforeCommit before`);
 			await job.beforeCommit(counts);
-			killer.point("sink.beforeCommit after");
+			killer.point(`${sink}.beforeCommit after`);
 		},
 		receipt(result, counts) {
-			killer.point("sink.receipt before the ledger row");
+			killer.point(`${sink}.receipt before the ledger row`);
 			const receipt = job.receipt(result, counts);
 			// COMMIT is somewhere in the next milliseconds, on DuckDB's own threads.
 			if (Math.random() < 0.5) {
-				setTimeout(() => killer.point("sink.COMMIT around"), Math.random() * 8);
+				setTimeout(() => killer.point(`${sink}.COMMIT around`), Math.random() * 8);
 			}
 			return receipt;
 		},
 	};
 }
 
-function mortalReader(reader: BatchReader, killer: Killer): BatchReader {
+/** A load whose batches are read is open, with its delivery or before it. */
+function mortalReader(reader: BatchReader, sink: string, killer: Killer): BatchReader {
 	return {
 		sentFields: reader.sentFields,
 		engineFields: reader.engineFields,
 		async *batches(signal) {
-			killer.point("sink.insert before the first batch");
-			for await (const batch of reader.batches(signal)) {
-				yield batch;
-				killer.point("sink.insert after a batch");
+			killer.open(1);
+			try {
+				killer.point(`${sink}.insert before the first batch`);
+				for await (const batch of reader.batches(signal)) {
+					yield batch;
+					killer.point(`${sink}.insert after a batch`);
+				}
+				killer.point(`${sink}.insert after the last batch`);
+			} finally {
+				killer.open(-1);
 			}
-			killer.point("sink.insert after the last batch");
 		},
 		counts: () => reader.counts(),
 		warnings: () => reader.warnings(),

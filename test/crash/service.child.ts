@@ -41,6 +41,8 @@ const service = await startService(config, {
 	log,
 	loaderModule: process.env.CRASH_LOADER_MODULE!,
 	sweepEveryMs: 2_000,
+	// Of three parts the loader is at the first two when the third one comes.
+	earlyFromBytes: 16 * 1024,
 	...(mortal
 		? {
 				aroundStore: (store) => {
