@@ -142,6 +142,36 @@ describe("the supervisor of a loader", () => {
 		expect(queue.counts()).toEqual({ waiting: 0, open: 0 });
 	});
 
+	it("asks a loader that is there to load an upload early, and counts its death against it once", async () => {
+		const part = (n: number) => ({ n, key: `p${n}`, size: 8_000_000, etag: "e", sha256: null });
+		const send = (id: string, n: number) => supervisor.early.part("acme", id, part(n));
+		for (let n = 1; n <= 3; n++) send("upload-1", n);
+		expect(last().heard).toEqual([]);
+		last().say({ type: "ready" });
+		send("upload-1", 4);
+		send("upload-1", 5);
+		send("upload-2", 1);
+		expect(last().heard).toEqual([
+			{ type: "early", job: job(1), parts: [1, 2, 3, 4].map(part) },
+			{ type: "part", job: job(1), part: part(5) },
+		]);
+		expect(supervisor.early.active()).toBe(1);
+		// Its job is delivered and opened by then: still one death.
+		await queue.send(job(1));
+		await settle();
+		last().say({ type: "opened", n: last().jobs()[0]!.n });
+		last().die();
+		await world.clock.pass(1_000);
+		last().say({ type: "ready" });
+		expect(last().jobs()).toMatchObject([{ job: job(1), deaths: 1 }]);
+		expect(supervisor.early.counts()["loader died"]).toBe(1);
+		send("upload-1", 6);
+		send("upload-2", 2);
+		expect(last().heard.map(({ type }) => type)).toEqual(["load", "early"]);
+		last().say({ type: "early-ended", job: job(2), outcome: "given up" });
+		expect(supervisor.early.active()).toBe(0);
+	});
+
 	it("waits longer before each start of a loader that can't live, and not of one that worked", async () => {
 		const starts = async (ms: number) => {
 			const before = loaders.length;
