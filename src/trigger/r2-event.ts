@@ -23,6 +23,9 @@ const eventSchema = z.object({
 /** Actions after which an object is there. */
 const creations = ["PutObject", "CopyObject", "CompleteMultipartUpload"];
 
+/** Whether it tells of an object, of whichever. */
+export const isStoreEvent = (body: unknown) => eventSchema.safeParse(body).success;
+
 /** Null: nothing to do for it, now or later. */
 export function jobOfMessage(body: unknown): ReplayJob | null {
 	const job = jobSchema.safeParse(body);
