@@ -5,7 +5,9 @@ import type { Delivery } from "../../src/trigger/replay-queue.ts";
 import { createFakeClock } from "../unit/fake-clock.ts";
 import { describeReplayQueue } from "./replay-queue.ts";
 
-describeReplayQueue("memory", async () => createMemoryQueue({ clock: systemClock, capacity: 100 }));
+describeReplayQueue("memory", {
+	open: async () => createMemoryQueue({ clock: systemClock, capacity: 100 }),
+});
 
 const job = (n: number) => ({ tenant: "acme", upload_id: `upload-${n}` });
 

@@ -26,6 +26,8 @@ export interface EventServer {
 	sqs: SQSClient;
 	/** What a service's process needs to reach it. */
 	env: Record<string, string>;
+	/** A queue of its own, without dead letters; its URL. */
+	createQueue(name: string): Promise<string>;
 	/** Messages in the queue, visible or not. */
 	waiting(): Promise<number>;
 	deadLetters(): Promise<Message[]>;
@@ -111,6 +113,9 @@ export async function startMoto(options: { maxReceives: number }): Promise<Event
 			DUCKDOCK_S3_ENDPOINT: endpoint,
 			DUCKDOCK_STORE: `s3://${bucket}`,
 			DUCKDOCK_SQS_QUEUE_URL: queueUrl,
+		},
+		async createQueue(QueueName) {
+			return (await sqs.send(new CreateQueueCommand({ QueueName }))).QueueUrl!;
 		},
 		async waiting() {
 			const names = [
