@@ -11,6 +11,7 @@
  * a load runs that must run alone, when its upload is silent, and when the loader is told to stop.
  */
 
+import type { BatchReader } from "../arrow/batch-reader.ts";
 import type { Receipt, ReplayJob, UploadRequest } from "../flow.ts";
 import type { SinkDatabase } from "../insert/batch-sink.ts";
 import { earlyIdleMs, earlyWaitMs } from "../limits.ts";
@@ -49,10 +50,28 @@ export interface EarlyLoad {
 }
 
 interface Attempt {
+	tenant: string;
 	feed: PartFeed;
 	stop: AbortController;
 	load: BegunLoad | null;
+	/** It has the locks that it needs, and its batches are read. */
+	inserting: boolean;
 	ended: Promise<Receipt | null>;
+}
+
+const never = new Promise<never>(() => {});
+
+function told(reader: BatchReader, onRead: () => void): BatchReader {
+	return {
+		sentFields: reader.sentFields,
+		engineFields: reader.engineFields,
+		batches(signal) {
+			onRead();
+			return reader.batches(signal);
+		},
+		counts: () => reader.counts(),
+		warnings: () => reader.warnings(),
+	};
 }
 
 /** Whether the key was claimed by another upload, whose content this one most likely has. */
@@ -85,6 +104,7 @@ export function createEarlyLoads(deps: ReplayDeps, options: EarlyLoadsOptions): 
 		try {
 			if (await source.isFile()) throw new Error("it is an IPC file");
 			const reader = await deps.openReader(source, upload, signal);
+			if ("path" in reader) throw new Error("it is a file of another format");
 			database = await deps.sink.open(tenant, signal);
 			const [outcome] = await database.insert(
 				[
@@ -92,7 +112,9 @@ export function createEarlyLoads(deps: ReplayDeps, options: EarlyLoadsOptions): 
 						loadId: id,
 						// What the caller says of its rows it may say at the end.
 						parameters: { ...upload, rows: null },
-						reader,
+						reader: told(reader, () => {
+							attempt.inserting = true;
+						}),
 						signal,
 						othersWait: () => end(attempt, "others wait for what it holds"),
 						// The reader has ended, so the manifest is there and the load was taken.
@@ -125,6 +147,12 @@ export function createEarlyLoads(deps: ReplayDeps, options: EarlyLoadsOptions): 
 		}
 	}
 
+	function giveWay(reason: string, tenant?: string): void {
+		for (const attempt of attempts.values()) {
+			if (tenant === undefined || attempt.tenant === tenant) end(attempt, reason);
+		}
+	}
+
 	return {
 		begin(job, parts) {
 			const name = nameOf(job);
@@ -137,9 +165,10 @@ export function createEarlyLoads(deps: ReplayDeps, options: EarlyLoadsOptions): 
 				maxWaitMs: earlyWaitMs,
 				onStale: (n) => stop.abort(new Error(`part ${n} was sent again after it was read`)),
 			});
-			const attempt: Attempt = { feed, stop, load: null, ended: Promise.resolve(null) };
+			const { tenant } = job;
+			const attempt: Attempt = { tenant, feed, stop, load: null, inserting: false, ended: never };
 			attempts.set(name, attempt);
-			const log = deps.log.with({ tenant: job.tenant, load_id: job.upload_id });
+			const log = deps.log.with({ tenant, load_id: job.upload_id });
 			log.debug("an upload is loaded while it arrives", { parts: parts.length });
 			attempt.ended = run(job, attempt).then(
 				(receipt) => {
@@ -173,15 +202,15 @@ export function createEarlyLoads(deps: ReplayDeps, options: EarlyLoadsOptions): 
 				const lose = () => stop.abort(lease.signal.reason);
 				if (lease.signal.aborted) lose();
 				lease.signal.addEventListener("abort", lose, { once: true });
+				// It may wait for one that is not complete, and now it can't wait any more.
+				if (!attempt.inserting) giveWay("another one is complete and waits", load.job.tenant);
 			} else {
 				stop.abort(new Error("the upload is not the one that was read"));
 			}
 			return { finish: () => ended };
 		},
 		untaken: () => [...attempts.values()].filter(({ load }) => load === null).length,
-		giveWay(reason) {
-			for (const attempt of attempts.values()) end(attempt, reason);
-		},
+		giveWay,
 		async idle() {
 			while (attempts.size > 0) await Promise.all([...attempts.values()].map(({ ended }) => ended));
 		},

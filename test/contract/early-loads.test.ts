@@ -361,6 +361,22 @@ describe("uploads that are loaded while they arrive", () => {
 		expect(await count()).toBe(rows + 3);
 	});
 
+	it("hold up no other of them that is complete", async () => {
+		start();
+		const slow = await open();
+		await putAndRead(slow, parts.length - 1);
+		// It waits for the table that the first one makes, without asking for it, until it is complete.
+		const id = await open();
+		for (const [at, part] of parts.entries()) await put(id, at + 1, part);
+		await complete(id, parts.length);
+		expect(await world.receipt(id)).toMatchObject({ rows_inserted: rows, attempts: 1 });
+		expect(early.counts()).toMatchObject({ committed: 1, "given up": 1 });
+		await put(slow, parts.length, parts.at(-1)!);
+		await complete(slow, parts.length);
+		expect(await world.receipt(slow)).toMatchObject({ rows_inserted: rows });
+		expect(await count()).toBe(2 * rows);
+	});
+
 	it("go on beside loads of other tables and appends to their own", async () => {
 		start();
 		await world.receipt(await world.ingest(arrowNumbers(1)));
