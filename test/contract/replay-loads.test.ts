@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { IngestError } from "../../src/errors.ts";
 import type { Receipt } from "../../src/flow.ts";
 import type { SinkDatabase } from "../../src/insert/batch-sink.ts";
+import { takeLease } from "../../src/replay/lease.ts";
 import { completeUpload } from "../../src/stage/complete-upload.ts";
 import { readLeases } from "../../src/stage/lease-object.ts";
 import { manifestKey, receiptKey, tableKey } from "../../src/stage/object-keys.ts";
@@ -509,5 +510,81 @@ describe("a loop that is told to stop", () => {
 		world.start();
 		await world.receipt(await world.ingest(arrowNumbers(2)));
 		expect(await count("events")).toBe(2);
+	});
+});
+
+describe("a load whose loaders died and nobody counted", () => {
+	/** A loader took it some seconds ago and was never heard of again. */
+	const dead = (id: string, secondsAgo: number) =>
+		takeLease(
+			{
+				store: world.store,
+				newId: world.deps.newId,
+				leaseMs: 15_000,
+				clock: {
+					now: () => Date.now() - 1_000 * secondsAgo,
+					sleep: () => new Promise(() => {}),
+				},
+			},
+			"acme",
+			id,
+		);
+
+	it("is loaded where one lease was left, and counts that one's attempt", async () => {
+		const id = await world.ingest(arrowStream(2));
+		await dead(id, 60);
+		world.start({}, { deathsFromLeases: true });
+		expect(await world.receipt(id)).toMatchObject({ status: "committed", attempts: 2 });
+		expect(await readLeases(world.store, "acme", id)).toEqual([]);
+		expect(await count("events")).toBe(2);
+	});
+
+	it("is not opened again where two were left, until it is asked for again", async () => {
+		const id = await world.ingest(arrowStream(2));
+		await dead(id, 90);
+		await dead(id, 60);
+		const opened: string[] = [];
+		const { openReader } = world.deps;
+		world.start(
+			{},
+			{
+				deathsFromLeases: true,
+				openReader(source, upload, signal) {
+					opened.push(upload.upload_id);
+					return openReader(source, upload, signal);
+				},
+			},
+		);
+		expect(await world.receipt(id)).toMatchObject({
+			status: "failed",
+			error: { code: "internal", detail: expect.stringContaining("died 2 times") },
+		});
+		expect(opened).toEqual([]);
+		expect(await readLeases(world.store, "acme", id)).toEqual([]);
+		expect(await requestReplay(world.complete, "acme", id)).toBeNull();
+		expect(await world.receipt(id)).toMatchObject({ status: "committed", rows_inserted: 2 });
+		expect(await count("events")).toBe(2);
+	});
+
+	it("only gets its receipt where one of them had committed", async () => {
+		const id = await world.ingest(arrowStream(2));
+		world.start();
+		const first = await world.receipt(id);
+		await world.stop();
+		await world.store.delete(receiptKey("acme", id));
+		await dead(id, 90);
+		await dead(id, 60);
+		await world.queue.send({ tenant: "acme", upload_id: id });
+		world.start({}, { deathsFromLeases: true });
+		expect(await world.receipt(id)).toEqual(first);
+		expect(await count("events")).toBe(2);
+	});
+
+	it("is held by nobody's leases where a supervisor counts deaths itself", async () => {
+		const id = await world.ingest(arrowStream(2));
+		await dead(id, 90);
+		await dead(id, 60);
+		world.start();
+		expect(await world.receipt(id)).toMatchObject({ status: "committed", attempts: 1 });
 	});
 });
