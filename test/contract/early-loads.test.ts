@@ -24,11 +24,17 @@ const cut = (bytes: Uint8Array) =>
 	);
 const parts = cut(stream);
 
-/** Twenty times as fast as the system's: nobody waits five seconds for an upload that is silent. */
-const fastClock: Clock = {
-	now: () => systemClock.now() * 20,
-	sleep: (ms, signal) => systemClock.sleep(ms / 20, signal),
+const clockOf = (speed: number): Clock => {
+	const start = systemClock.now();
+	return {
+		now: () => start + (systemClock.now() - start) * speed,
+		sleep: (ms, signal) => systemClock.sleep(ms / speed, signal),
+	};
 };
+/** Nobody waits five seconds for an upload that is silent. */
+const fastClock = clockOf(20);
+/** No upload is given up for its silence. */
+const slowClock = clockOf(0.05);
 
 let world: ReplayWorld;
 let early: EarlyUploads;
@@ -348,7 +354,7 @@ describe("uploads that are loaded while they arrive", () => {
 		["of the table that one of them makes", "events", "create_append"],
 		["that replaces its table", "events", "replace"],
 	] as const)("hold up no load %s", async (_, table, mode) => {
-		start();
+		start({ clock: slowClock });
 		const id = await open();
 		await putAndRead(id, parts.length - 1);
 		const other = await world.ingest(arrowNumbers(3), { table: { schema: "main", table }, mode });
@@ -362,7 +368,7 @@ describe("uploads that are loaded while they arrive", () => {
 	});
 
 	it("hold up no other of them that is complete", async () => {
-		start();
+		start({ clock: slowClock });
 		const slow = await open();
 		await putAndRead(slow, parts.length - 1);
 		// It waits for the table that the first one makes, without asking for it, until it is complete.
