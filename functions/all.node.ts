@@ -39,10 +39,10 @@ import {
 	serverOptions,
 } from "../src/upload/node-server-options.ts";
 import { createRunningAppends } from "../src/upload/running-appends.ts";
-import { consolePages } from "./console-pages.node.ts";
 import { openStores } from "./open-stores.node.ts";
 import { refuseUnparsed } from "./refuse-unparsed.node.ts";
 import type { LoaderConfig } from "./run-loader.node.ts";
+import { servicePages } from "./service-pages.node.ts";
 import { sweepForEver } from "./sweep-for-ever.ts";
 
 export interface ServiceOptions {
@@ -163,7 +163,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 			if (!loader.isReady()) throw new Error("the loader is not ready");
 			await store.head("uploads/ready");
 		},
-		pages: consolePages,
+		pages: servicePages,
 		stopping: stopping.signal,
 	});
 	const server = await listen(config, app.fetch);

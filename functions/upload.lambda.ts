@@ -15,7 +15,11 @@ import { createLog } from "../src/log.ts";
 import { createStoreReceiptBook } from "../src/receipt/store-receipt-book.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
 import { createKeyStore } from "../src/tenant/key-store.ts";
+import { limitsOfTenants } from "../src/tenant/limits-of-tenants.ts";
 import { createApp } from "../src/upload/create-app.ts";
+import { docsHtml } from "../src/upload/docs-page.ts";
+import { pageHeaders } from "../src/upload/page-headers.ts";
+import { routes } from "../src/upload/routes.ts";
 import { openSqsQueue } from "./open-sqs-queue.node.ts";
 import { openStores } from "./open-stores.node.ts";
 
@@ -57,6 +61,9 @@ const app = createApp({
 	defaultWaitMs: 25_000,
 	maxRequestBytes: config.maxRequestBytes ?? defaultMaxRequestBytes,
 	directParts: true,
+	pages: (path) =>
+		path === "/docs" ? new Response(docsHtml(routes), { headers: pageHeaders(path) }) : null,
+	...limitsOfTenants(config, store, clock),
 	metrics: null,
 	corsOrigins: config.corsOrigins,
 });

@@ -19,6 +19,7 @@ import {
 	type QueueBinding,
 } from "../src/trigger/queues/cloudflare-queue.ts";
 import { createApp } from "../src/upload/create-app.ts";
+import { pageHeaders } from "../src/upload/page-headers.ts";
 
 /** Bindings of `wrangler.toml`; the variables are those of the environment table. */
 interface Env {
@@ -31,9 +32,13 @@ interface Env {
 	/** An API token of the bucket, where parts go straight to it: `wrangler secret put`. */
 	AWS_ACCESS_KEY_ID?: string;
 	AWS_SECRET_ACCESS_KEY?: string;
-	/** Static pages: `/docs`, `/console`. */
-	ASSETS?: { fetch(request: Request): Promise<Response> };
+	/** `/docs` and `/console`, as `functions/build-assets.node.ts` writes them. */
+	ASSETS?: Assets;
 	[name: string]: unknown;
+}
+
+interface Assets {
+	fetch(request: Request): Promise<Response>;
 }
 
 interface ExecutionContext {
@@ -114,8 +119,17 @@ function createAppOf(env: Env): App {
 		...(env.RATE ? { rate: createBindingRate(env.RATE, 60) } : {}),
 		metrics: null,
 		corsOrigins: config.corsOrigins,
-		...(assets ? { pages: (path) => assets.fetch(new Request(`https://assets${path}.html`)) } : {}),
+		...(assets ? { pages: (path) => pageOf(assets, path) } : {}),
 	});
+}
+
+/** A file of `dist/assets`, with our headers: theirs are guessed from its name. */
+async function pageOf(assets: Assets, path: string): Promise<Response | null> {
+	const file = /\.[a-z]+$/.test(path) ? path : `${path}.html`;
+	const found = await assets.fetch(new Request(`https://assets${file}`));
+	if (found.ok) return new Response(found.body, { headers: pageHeaders(path) });
+	await found.body?.cancel();
+	return null;
 }
 
 /**

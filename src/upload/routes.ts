@@ -12,7 +12,7 @@ import { healthz } from "./routes/healthz.ts";
 import { ingest } from "./routes/ingest.ts";
 import { listLoads } from "./routes/list-loads.ts";
 import { listTables } from "./routes/list-tables.ts";
-import { consolePages, docsPage } from "./routes/pages.ts";
+import { pages } from "./routes/pages.ts";
 import { presignParts } from "./routes/presign-parts.ts";
 import { putPart } from "./routes/put-part.ts";
 import { readLoad } from "./routes/read-load.ts";
@@ -39,9 +39,7 @@ const described: readonly Route[] = [
 	healthz,
 	readyz,
 	readMetrics,
-	...consolePages,
+	...pages,
 ];
 
-const docs = docsPage(described);
-
-export const routes: readonly Route[] = [...described, docs, openapiRoute([...described, docs])];
+export const routes: readonly Route[] = [...described, openapiRoute(described)];

@@ -39,6 +39,10 @@ describe("the bundle of functions/upload.workers.ts", () => {
 		expect(foreign).toEqual([]);
 	});
 
+	it("takes in no page: they are files beside it", () => {
+		expect(inputs.filter((path) => /^src\/console\/|docs-page/.test(path))).toEqual([]);
+	});
+
 	it("leaves no import but the platform's own", () => {
 		expect(externals.filter((path) => !path.startsWith("cloudflare:"))).toEqual([]);
 	});

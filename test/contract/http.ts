@@ -220,6 +220,28 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 			for (const code of Object.keys(problemKinds)) expect(docs.text).toContain(`id="${code}"`);
 		});
 
+		test("is the console, its styles and its modules, which run nothing but themselves", async () => {
+			const page = await ask("/console", { key: null });
+			expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+			const parts = [...page.text.matchAll(/(?:src|href)="(\/console\/[^"]+)"/g)];
+			expect(parts).toHaveLength(2);
+			for (const [, path] of parts) {
+				const part = await ask(path!, { key: null });
+				const type = path!.endsWith(".css") ? "text/css" : "text/javascript";
+				expect([part.status, part.headers.get("content-type")]).toEqual([
+					200,
+					`${type}; charset=utf-8`,
+				]);
+				expect(part.text).not.toContain("import type");
+			}
+			expect(page.headers.get("content-security-policy")).toContain("script-src 'self'");
+			expect(page.headers.get("x-content-type-options")).toBe("nosniff");
+			expect(page.headers.get("x-request-id")).toBeTruthy();
+			for (const path of ["/console/src/none.ts", "/console/src/upload/create-app.ts"]) {
+				expect((await ask(path, { key: null })).status).toBe(404);
+			}
+		});
+
 		test("is nothing else", async () => {
 			const { json } = await ask("/openapi.json", { key: null });
 			const open = ["/healthz", "/readyz", "/openapi.json", "/docs", "/console"];

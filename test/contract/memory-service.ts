@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 import { tableFromIPC } from "apache-arrow";
+import { servicePages } from "../../functions/service-pages.node.ts";
 import { systemClock } from "../../src/clock.ts";
 import { asIngestError, IngestError } from "../../src/errors.ts";
 import type { Manifest, Receipt } from "../../src/flow.ts";
@@ -80,6 +81,7 @@ export async function startMemoryService(
 		rawHeaders: rawHeadersOf,
 		inform: informNode,
 		runningAppends: createRunningAppends(),
+		pages: servicePages,
 		corsOrigins: ["https://app.example.com"],
 		...options.deps,
 	};

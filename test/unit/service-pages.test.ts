@@ -1,10 +1,10 @@
 /** What is served as the console, and that nothing else of the repository is. */
 import { describe, expect, it } from "vitest";
-import { consolePages } from "../../functions/console-pages.node.ts";
+import { servicePages } from "../../functions/service-pages.node.ts";
 
 describe("the console's pages", () => {
 	it("are the page, its styles and its modules without types", async () => {
-		const page = await consolePages("/console");
+		const page = await servicePages("/console");
 		expect(page?.headers.get("content-type")).toBe("text/html; charset=utf-8");
 		expect(page?.headers.get("content-security-policy")).toContain("script-src 'self'");
 		const files = [...(await page!.text()).matchAll(/(?:src|href)="(\/console\/[^"]+)"/g)];
@@ -13,7 +13,7 @@ describe("the console's pages", () => {
 		const walk = async (path: string): Promise<void> => {
 			if (seen.has(path)) return;
 			seen.add(path);
-			const file = await consolePages(path);
+			const file = await servicePages(path);
 			expect(file, path).not.toBeNull();
 			const text = await file!.text();
 			if (!path.endsWith(".ts")) return;
@@ -34,6 +34,6 @@ describe("the console's pages", () => {
 		"/console/src/console/none.ts",
 		"/console/console.ts",
 	])("are not %s", async (path) => {
-		expect(await consolePages(path)).toBeNull();
+		expect(await servicePages(path)).toBeNull();
 	});
 });
