@@ -28,7 +28,7 @@ import { createTableBook } from "./table-book.ts";
 import { createUsageBook } from "./usage-book.ts";
 
 export interface LoopOptions {
-	/** Deliveries held at once; more are not taken from the queue. */
+	/** Deliveries held at once; more are not taken from the queue. One group runs, the next one waits; each renews its lease. */
 	maxHeld?: number;
 	/** Groups and large loads that run at once, all tenants together. */
 	maxRunning?: number;
@@ -67,7 +67,7 @@ export async function runReplayLoop(
 	stop: AbortSignal,
 	options: LoopOptions = {},
 ): Promise<void> {
-	const { maxHeld = 256, maxRunning = 4, maxShared = 64 } = options;
+	const { maxHeld = 128, maxRunning = 4, maxShared = 64 } = options;
 	const tables = createTableBook(deps);
 	const history = createHistoryBook({ ...deps, tables, stop });
 	const usage = options.countUsage ? createUsageBook(deps) : null;

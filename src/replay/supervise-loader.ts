@@ -63,7 +63,7 @@ const firstRestartMs = 50;
 const longestRestartMs = 2_000;
 
 export function superviseLoader(options: SuperviseOptions): Supervisor {
-	const { queue, clock, log, maxInFlight = 256, drainMs = 30_000 } = options;
+	const { queue, clock, log, maxInFlight = 128, drainMs = 30_000 } = options;
 	const stopping = new AbortController();
 	const inFlight = new Map<number, InFlight>();
 	/** By `tenant/id`; kept until the load has its receipt. */

@@ -86,7 +86,7 @@ it(`${files} files are loaded once each while the loader is killed now and then`
 		for await (const _ of store.list("loads/acme/")) count++;
 		return count;
 	};
-	for (const deadline = Date.now() + files * 3_000 + 60_000; ; await sleep(100)) {
+	for (const deadline = Date.now() + files * 3_000 + 60_000; ; await sleep(2_000)) {
 		const done = await ended();
 		if (done >= files) break;
 		if (Date.now() > deadline) throw new Error(`${done} of ${files} files have ended`);
