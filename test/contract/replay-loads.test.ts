@@ -131,6 +131,7 @@ describe("a staged upload", () => {
 			await world.receipt(id);
 			expect(await completeUpload(world.complete, "acme", id, { parts: 1 })).toEqual({
 				kind: "started",
+				bytes: 0,
 				loadId: id,
 			});
 			expect(await world.keys(`uploads/acme/${id}/parts/`)).toEqual([]);
