@@ -5,7 +5,8 @@
  *
  * A lane runs one group of small loads and a few large ones at a time; what comes
  * while a group runs waits and makes the next group, so sharing grows with the
- * load on it and costs a single upload nothing. Lanes of different tenants run
+ * load on it and costs a single upload nothing. The next group runs while the
+ * receipts of the one before it are written. Lanes of different tenants run
  * side by side, all within one bound. A load that was open when a loader died runs
  * with nothing beside it, so that a second death says whose fault it was.
  */
@@ -75,6 +76,9 @@ export async function runReplayLoop(
 	const tasks = new Set<Promise<void>>();
 	let held = 0;
 	let running = 0;
+	/** Loads whose transaction is over and whose receipt isn't durable yet. */
+	let ending = 0;
+	let pumping = false;
 	let alone = false;
 	let freed = Promise.withResolvers<void>();
 	/** Loads are not cut short by a stop: they end, or the process does. */
@@ -156,12 +160,27 @@ export async function runReplayLoop(
 		}
 	}
 
+	/** At the end of this turn: what is begun in one turn can share a transaction. */
 	function pump(): void {
+		if (pumping) return;
+		pumping = true;
+		track(
+			new Promise((resolve) => {
+				setImmediate(() => {
+					pumping = false;
+					startGroups();
+					resolve();
+				});
+			}),
+		);
+	}
+
+	function startGroups(): void {
 		if (stop.aborted) return;
 		const all = [...lanes.values()];
 		const suspect = all.some(isSuspect);
 		if (suspect) early?.giveWay("a load that must run alone waits");
-		const beside = running + (early?.untaken() ?? 0);
+		const beside = running + ending + (early?.untaken() ?? 0);
 		for (const lane of all) {
 			for (;;) {
 				const free = running < maxRunning && !alone && !(suspect && beside > 0);
@@ -187,6 +206,7 @@ export async function runReplayLoop(
 			for (const [at, { load, delivery }] of group.entries()) {
 				track(end(load, delivery, outcomes[at]!));
 			}
+			if (suspect) await Promise.all(outcomes);
 			history.look(lane.tenant);
 		} finally {
 			running--;
@@ -198,14 +218,22 @@ export async function runReplayLoop(
 	}
 
 	/** Who waits for the receipt hears of it first; a job that comes again must find its lease free. */
-	async function end(load: BegunLoad, delivery: Delivery, outcome: ReplayOutcome): Promise<void> {
+	async function end(
+		load: BegunLoad,
+		delivery: Delivery,
+		ended: ReplayOutcome | Promise<ReplayOutcome>,
+	): Promise<void> {
+		ending++;
 		try {
+			const outcome = await ended;
 			if (outcome.kind === "done") await delivery.ack();
 			await load.lease.release().catch((error) => fail(deps.log, error));
 			if (outcome.kind === "again") await answer(delivery, outcome);
 		} finally {
 			usage?.end(load.manifest.tenant, load.size);
 			letGo();
+			ending--;
+			if (ending === 0) pump();
 		}
 	}
 
@@ -214,6 +242,7 @@ export async function runReplayLoop(
 		track(begin(delivery));
 		while (held >= maxHeld && !stop.aborted) await freed.promise;
 	}
+	if (pumping) startGroups();
 	const given = [...lanes.values()].flatMap((lane) => lane.waiting.splice(0));
 	for (const { load, delivery } of given) {
 		track(end(load, delivery, { kind: "again", delayMs: 0, sameAttempt: true }));

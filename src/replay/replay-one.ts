@@ -118,27 +118,33 @@ export async function beginLoad(
 	}
 }
 
-/** Loads of one tenant, in one transaction where there are several. Outcomes in order; leases are still held. */
+/**
+ * Loads of one tenant, in one transaction where there are several. Resolves when it is over; what becomes of
+ * each load, in order, once its receipt is durable. None rejects. Leases are still held.
+ */
 export async function runLoads(
 	deps: ReplayDeps,
 	tenant: string,
 	loads: BegunLoad[],
 	signal: AbortSignal,
-): Promise<ReplayOutcome[]> {
+): Promise<Promise<ReplayOutcome>[]> {
 	let database: SinkDatabase | undefined;
+	let outcomes: InsertOutcome[];
 	try {
 		database = await deps.sink.open(tenant, signal);
-		const outcomes = await insertAll(deps, database, loads, signal);
-		return await Promise.all(
-			outcomes.map((outcome, at) => finishLoad(deps, database, loads[at]!, outcome, signal)),
-		);
+		outcomes = await insertAll(deps, database, loads, signal);
 	} catch (error) {
-		return await Promise.all(
-			loads.map((load) => finishLoad(deps, database, load, { error }, signal)),
-		);
-	} finally {
-		await database?.close();
+		outcomes = loads.map(() => ({ error }));
 	}
+	let unfinished = loads.length;
+	return outcomes.map(async (outcome, at) => {
+		try {
+			return await finishLoad(deps, database, loads[at]!, outcome, signal);
+		} finally {
+			unfinished--;
+			if (unfinished === 0) await database?.close();
+		}
+	});
 }
 
 async function insertAll(
