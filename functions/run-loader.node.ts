@@ -7,6 +7,7 @@
  */
 import { tmpdir } from "node:os";
 import process from "node:process";
+import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../src/clock.ts";
 import type { StoreConfig } from "../src/config.ts";
 import type { BatchSink } from "../src/insert/batch-sink.ts";
@@ -17,7 +18,7 @@ import { createStoreReceiptBook } from "../src/receipt/store-receipt-book.ts";
 import {
 	aliveEveryMs,
 	createLoaderSide,
-	type FromLoader,
+	gather,
 	type ToLoader,
 } from "../src/replay/loader-link.ts";
 import { nodeCodecs } from "../src/replay/node-codecs.ts";
@@ -84,9 +85,9 @@ export async function runLoader(
 	const clock = systemClock;
 	const stop = new AbortController();
 
-	const say = (message: FromLoader) => {
-		if (process.connected) process.send?.(message);
-	};
+	const say = gather((messages) => {
+		if (process.connected) process.send?.(messages);
+	});
 	const jobs = createLoaderSide(say);
 	process.on("message", (message: ToLoader) => {
 		if (message.type === "drain") stop.abort();
@@ -147,6 +148,8 @@ export async function runLoader(
 		},
 	);
 	await sink.close();
+	// What was said last is sent at the end of this turn.
+	await setImmediate();
 	process.disconnect?.();
 	process.exit(0);
 }

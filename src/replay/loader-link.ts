@@ -1,6 +1,7 @@
 /**
  * What HTTP process and loader say to each other: names of jobs and what became
- * of them, never data. The loader's side is a `ReplayQueue` like any other.
+ * of them, never data. What the loader has to say in one turn goes as one message,
+ * since each is a write to a pipe and wakes the other side. The loader's side is a `ReplayQueue` like any other.
  */
 
 import type { ManifestPart, ReplayJob } from "../flow.ts";
@@ -20,7 +21,7 @@ export type ToLoader =
 	/** Take no more, end what runs, leave. */
 	| { type: "drain" };
 
-/** From the loader. */
+/** From the loader, several in one array. */
 export type FromLoader =
 	| { type: "ready" }
 	/** Every `aliveEveryMs`: its event loop turns. */
@@ -46,6 +47,25 @@ export interface EarlyLine {
 	/** Who listens from now on. Nobody: each attempt is declined. */
 	listen(listener: EarlyListener): void;
 	ended(job: ReplayJob, outcome: EarlyOutcome): void;
+}
+
+/**
+ * Gathers what is said in one turn. What is opened is told before anything of it is read:
+ * as soon as the code that says so comes to its first await.
+ */
+export function gather(send: (messages: FromLoader[]) => void): (message: FromLoader) => void {
+	let gathered: FromLoader[] = [];
+	const flush = () => {
+		if (gathered.length === 0) return;
+		const messages = gathered;
+		gathered = [];
+		send(messages);
+	};
+	return (message) => {
+		gathered.push(message);
+		if (message.type === "opened") queueMicrotask(flush);
+		else if (gathered.length === 1) setImmediate(flush);
+	};
 }
 
 export interface LoaderSide extends ReplayQueue {
@@ -96,8 +116,11 @@ export function createLoaderSide(send: (message: FromLoader) => void): LoaderSid
 					continue;
 				}
 				await new Promise<void>((resolve) => {
-					feed = resolve;
-					signal.addEventListener("abort", () => resolve(), { once: true });
+					feed = () => {
+						signal.removeEventListener("abort", feed);
+						resolve();
+					};
+					signal.addEventListener("abort", feed, { once: true });
 				});
 			}
 		},

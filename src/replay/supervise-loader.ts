@@ -110,7 +110,9 @@ export function superviseLoader(options: SuperviseOptions): Supervisor {
 		const started = options.fork();
 		const startedAt = clock.now();
 		child = started;
-		started.on("message", (message: FromLoader) => hear(message));
+		started.on("message", (messages: FromLoader[]) => {
+			for (const message of messages) hear(message);
+		});
 		started.on("error", (error) =>
 			log.error("the loader cannot be started", { error: error.message }),
 		);

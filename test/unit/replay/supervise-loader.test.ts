@@ -19,7 +19,7 @@ class FakeLoader extends EventEmitter {
 		return true;
 	}
 	say(message: FromLoader): void {
-		this.emit("message", message);
+		this.emit("message", [message]);
 	}
 	die(signal = "SIGKILL"): void {
 		this.connected = false;
