@@ -23,7 +23,7 @@ export function readPart(
 	createSha256: () => Sha256,
 ): PartReader {
 	const hash = part.sha256 === null ? null : createSha256();
-	const chunks = object.readInto === undefined ? streamed(object.body) : inPlace(object);
+	const chunks = chunksOf(object);
 	let received = 0;
 
 	function arrived(bytes: Uint8Array): void {
@@ -63,6 +63,35 @@ export const mismatch = (part: ManifestPart, what: string) =>
 		`part ${part.n} is not the one that the manifest names, of ${part.size} bytes with SHA-256 ${part.sha256 ?? "unknown"}: ${what}`,
 		{ extra: { part: part.n } },
 	);
+
+function chunksOf(object: StoredObject) {
+	if (object.bytes !== undefined) return whole(object.bytes);
+	return object.readInto === undefined ? streamed(object.body) : inPlace(object);
+}
+
+/** In memory already. */
+function whole(bytes: Uint8Array) {
+	let at = 0;
+	const take = (most: number) => {
+		const chunk = bytes.subarray(at, at + most);
+		at += chunk.length;
+		return chunk;
+	};
+	return {
+		async next(): Promise<IteratorResult<Uint8Array>> {
+			const value = take(bytes.length);
+			return value.length === 0 ? { done: true, value: undefined } : { done: false, value };
+		},
+		async readInto(target: Uint8Array): Promise<number> {
+			const chunk = take(target.length);
+			target.set(chunk);
+			return chunk.length;
+		},
+		async return(): Promise<void> {
+			at = bytes.length;
+		},
+	};
+}
 
 const inPlace = (object: StoredObject) =>
 	new ReadChunks(

@@ -43,6 +43,8 @@ export interface GetOptions {
 
 export interface StoredObject {
 	info: ObjectInfo;
+	/** All that was asked for, where the store has it in memory: then there is nothing else to read, nor to cancel. */
+	readonly bytes?: Uint8Array;
 	/** Single use. Cancel it if it isn't read to its end. */
 	body: ReadableStream<Uint8Array>;
 	/**

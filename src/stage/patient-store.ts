@@ -73,6 +73,7 @@ export function patientStore(
 			let body: ReadableStream<Uint8Array> | null = null;
 			return {
 				info: object.info,
+				...(object.bytes === undefined ? {} : { bytes: object.bytes }),
 				// A stream is made for those who want one.
 				get body() {
 					body ??= patientBody(key, object.body);

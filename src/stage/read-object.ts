@@ -6,6 +6,7 @@ import type { StoredObject } from "./object-store.ts";
 /** `store_unavailable` where the object ends before its size. */
 export async function readObject(object: StoredObject): Promise<Uint8Array> {
 	const { info } = object;
+	if (object.bytes !== undefined) return object.bytes;
 	if (object.readInto === undefined) {
 		const body = object.body as ReadableStream<Uint8Array<ArrayBuffer>>;
 		return new Uint8Array(await new Response(body).arrayBuffer());

@@ -71,16 +71,17 @@ function readSmall(key: string, path: string, options: GetOptions): StoredObject
 			if (count === 0) throw cut(key);
 			at += count;
 		}
-		return { info, ...readBytes(bytes) };
+		return Object.assign(readBytes(bytes), { info });
 	} finally {
 		closeSync(file);
 	}
 }
 
-function readBytes(bytes: Uint8Array): Pick<StoredObject, "body" | "readInto"> {
+function readBytes(bytes: Uint8Array): Omit<StoredObject, "info"> {
 	let at = 0;
 	let body: ReadableStream<Uint8Array> | null = null;
 	return {
+		bytes,
 		// Made only when it is asked for: most readers say where the bytes are wanted.
 		get body() {
 			body ??= new ReadableStream<Uint8Array>(
