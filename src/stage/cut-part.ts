@@ -12,7 +12,7 @@ export interface CutPart {
 }
 
 /** Bodies up to this are one write of known length. */
-const smallBodyBytes = 256 * 1024;
+export const smallBodyBytes = 256 * 1024;
 
 /** `read` settles when the source may be read on, `stored` when the part is durable. */
 export function cutPart(
