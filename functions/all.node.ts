@@ -17,7 +17,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { type ServerType, serve } from "@hono/node-server";
 import { systemClock } from "../src/clock.ts";
-import type { Config } from "../src/config.ts";
+import { type Config, ConfigError } from "../src/config.ts";
 import type { Log } from "../src/log.ts";
 import { createStoreReceiptBook } from "../src/receipt/store-receipt-book.ts";
 import { nodeCodecs } from "../src/replay/node-codecs.ts";
@@ -166,7 +166,12 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 		pages: servicePages,
 		stopping: stopping.signal,
 	});
-	const server = await listen(config, app.fetch);
+	const server = await listen(config, app.fetch).catch(async (error) => {
+		stopping.abort();
+		await loader.stop();
+		await sweeping;
+		throw error;
+	});
 	const { port } = server.address() as AddressInfo;
 	const { host } = config.listen;
 	const scheme = config.tls === null ? "http" : "https";
@@ -226,7 +231,7 @@ function listen(
 	fetch: (request: Request, env: unknown) => Response | Promise<Response>,
 ): Promise<ServerType> {
 	const { tls } = config;
-	return new Promise((resolve, reject) => {
+	return new Promise<ServerType>((resolve, reject) => {
 		const shared = {
 			fetch,
 			hostname: config.listen.host,
@@ -251,7 +256,20 @@ function listen(
 		if ("maxHeadersCount" in server) server.maxHeadersCount = maxHeadersCount;
 		server.on("clientError", refuseUnparsed);
 		server.once("error", reject);
+	}).catch((error) => {
+		throw new ConfigError([cannotListen(config, error)]);
 	});
+}
+
+function cannotListen({ listen: { host, port }, tls }: Config, error: unknown): string {
+	const { syscall, code, message } = error as NodeJS.ErrnoException;
+	if (tls !== null && syscall !== "listen") {
+		return `DUCKDOCK_TLS_CERT and DUCKDOCK_TLS_KEY are PEM files of a certificate and its key: ${message}`;
+	}
+	if (code === "EADDRINUSE") {
+		return `DUCKDOCK_LISTEN is ${host}:${port}, which another program has`;
+	}
+	return `DUCKDOCK_LISTEN is ${host}:${port}, which can't be listened on: ${message}`;
 }
 
 async function closeServer(server: ServerType): Promise<void> {

@@ -146,6 +146,44 @@ describe("duckdock push", () => {
 		expect(readdirSync(join(world.folder, "state/duckdock/uploads"))).toEqual([]);
 	});
 
+	it("goes on where SIGKILL ended it, by itself and by the id that --resume names", async () => {
+		for (const named of [false, true]) {
+			const table = named ? "resumed_named" : "resumed_killed";
+			const file = join(world.folder, `${table}.arrow`);
+			copyFileSync(superstorePath, file);
+			let kill = () => {};
+			let sent = 0;
+			const proxy = await startProxy((name) => {
+				if (!name.startsWith("PUT") || ++sent <= 3) return undefined;
+				kill();
+				return "stop";
+			});
+			const args = ["push", file, "--table", table, "--part-size", "300KiB", "--url", proxy.url];
+			const first = await cli([...args, "--parallel", "1"], {
+				env: world.env,
+				started: (child) => {
+					kill = () => void child.kill("SIGKILL");
+				},
+			});
+			expect(first.code).toBeNull();
+			sent = Number.NEGATIVE_INFINITY;
+			const before = proxy.seen.length;
+			const id = /uploads\/([0-9A-Z]{26})\//.exec(proxy.seen.join(" "))![1]!;
+			// What this machine remembers of it is not asked for where an id is named.
+			const second = await cliJson(named ? [...args, "--resume", id] : args, {
+				env: named ? { ...world.env, XDG_STATE_HOME: join(world.folder, "empty") } : world.env,
+			});
+			await proxy.close();
+			expect([second.code, second.json.load_id]).toEqual([0, id]);
+			expect(second.json).toMatchObject({ rows_inserted: superstore.rows, parts: 7 });
+			const again = proxy.seen.slice(before);
+			expect(again.filter((name) => name.startsWith("PUT")).length).toBe(4);
+			expect(await query(world.database, `SELECT count(*)::INT FROM ${table}`)).toEqual([
+				[superstore.rows],
+			]);
+		}
+	});
+
 	it("pushes several files and standard input as one load", async () => {
 		const stream = (id: number) => tableToIPC(tableFromArrays({ id: Int32Array.of(id) }), "stream");
 		const paths = [1, 2].map((id) => writeFile(world, `many-${id}.arrow`, stream(id)));

@@ -20,15 +20,18 @@ export function doctorCommand({ deps, outcome }: CommandContext): Command {
 		.option("--target <target>", "a target in place of DUCKDOCK_TARGET")
 		.action(async (flags: { target?: string }) => {
 			const checks: CheckResult[] = [];
-			for (const check of deps.doctorChecks(flags.target)) {
+			let told: string | null = null;
+			for (const { name, fix, run } of deps.doctorChecks(flags.target)) {
 				try {
-					checks.push({ name: check.name, ok: true, detail: await check.run(), fix: null });
+					checks.push({ name, ok: true, detail: await run(), fix: null });
 				} catch (error) {
-					const detail =
-						error instanceof Error && error.name === "ConfigError"
-							? error.message
-							: asIngestError(error).message;
-					checks.push({ name: check.name, ok: false, detail, fix: check.fix });
+					const { message } =
+						error instanceof Error && error.name === "ConfigError" ? error : asIngestError(error);
+					// What stands in the way of several is told once.
+					const again = message === told;
+					const detail = again ? "not tried: see the configuration above" : message;
+					checks.push({ name, ok: false, detail, fix: again ? "mend the configuration" : fix });
+					if (name === "configuration") told = message;
 				}
 			}
 			const ok = checks.every((check) => check.ok);

@@ -224,6 +224,33 @@ describe("runCli", () => {
 		}
 	});
 
+	it("tells what stands in the way of several checks of the doctor once", async () => {
+		const wrong = () => {
+			throw Object.assign(new Error("DUCKDOCK_THREADS is no number"), { name: "ConfigError" });
+		};
+		world.deps.doctorChecks = () => [
+			{ name: "configuration", run: async () => wrong(), fix: "set the variables" },
+			{ name: "store", run: async () => wrong(), fix: "look at the store" },
+			{ name: "target", run: async () => "fine", fix: "look at the target" },
+		];
+		expect(await run("doctor", "--json")).toBe(69);
+		expect(json().checks).toEqual([
+			{
+				name: "configuration",
+				ok: false,
+				detail: "DUCKDOCK_THREADS is no number",
+				fix: "set the variables",
+			},
+			{
+				name: "store",
+				ok: false,
+				detail: "not tried: see the configuration above",
+				fix: "mend the configuration",
+			},
+			{ name: "target", ok: true, detail: "fine", fix: null },
+		]);
+	});
+
 	it("writes the rule of a drop folder", async () => {
 		expect(
 			await run(
