@@ -24,6 +24,7 @@ import { takeParquet } from "../src/replay/parquet-drops.ts";
 import { runReplayLoop } from "../src/replay/replay-loop.ts";
 import type { ReplayDeps } from "../src/replay/replay-one.ts";
 import { createIdMaker } from "../src/stage/new-id.ts";
+import { hasQuotas } from "../src/tenant/limits-of-tenants.ts";
 import { type BatchJob, createBatchQueue } from "../src/trigger/queues/batch-queue.ts";
 import { sweep } from "../src/trigger/sweep.ts";
 import { engineOptions } from "./engine-options.node.ts";
@@ -53,6 +54,7 @@ const clock = systemClock;
 const config = readConfig(process.env);
 const log = createLog(config.logLevel, (line) => console.log(line));
 const { sqsQueueUrl } = config;
+const countUsage = hasQuotas(config.quotas);
 const { store, dropStore } = await openStores(config);
 const receipts = createStoreReceiptBook({ store, clock });
 const queueClient = createQueueClient();
@@ -123,7 +125,7 @@ export async function handler(event: LambdaEvent, context: LambdaContext): Promi
 	await Promise.all((event.Records ?? []).map(take));
 	const batch = [...jobs.values()];
 	const queue = createBatchQueue(batch, { clock, stop });
-	await runReplayLoop(loader, queue, stop, { cut });
+	await runReplayLoop(loader, queue, stop, { cut, countUsage });
 	for (const [at, againMs] of (await queue.results).entries()) {
 		if (againMs === null) continue;
 		for (const record of batch[at]!.records) failures.set(record.messageId, { record, againMs });

@@ -20,6 +20,7 @@ import * as s3 from "aws-cdk-lib/aws-s3";
 import { SqsDestination } from "aws-cdk-lib/aws-s3-notifications";
 import * as sqs from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
+import { type AllowedCalls, replayCalls, uploadCalls } from "./allowed-calls.ts";
 
 export interface DuckdockProps extends StackProps {
 	/** `md:{tenant}` or `ducklake:…`. */
@@ -28,6 +29,8 @@ export interface DuckdockProps extends StackProps {
 	bundles: { upload: string; replay: string };
 	/** Loads that run at once; a target of one writer takes 2, the least there is. */
 	maxLoaders?: number;
+	/** Further environment of both functions: limits of tenants (`DUCKDOCK_QUOTA_…`) and of uploads. */
+	environment?: Record<string, string>;
 	/** Further environment of the loader: tokens by the names that DuckDB reads. */
 	loaderEnvironment?: Record<string, string>;
 }
@@ -72,6 +75,7 @@ export class DuckdockStack extends Stack {
 			DUCKDOCK_TARGET: props.target,
 			DUCKDOCK_SQS_QUEUE_URL: this.queue.queueUrl,
 			UV_THREADPOOL_SIZE: "8",
+			...props.environment,
 		};
 		const upload = this.addFunction("Upload", {
 			code: lambda.Code.fromAsset(props.bundles.upload),
@@ -96,8 +100,8 @@ export class DuckdockStack extends Stack {
 			schedule: events.Schedule.rate(Duration.minutes(15)),
 			targets: [new targets.LambdaFunction(replay)],
 		});
-		this.allowUpload(upload);
-		this.allowReplay(replay);
+		this.allow(upload, uploadCalls);
+		this.allow(replay, replayCalls);
 		this.addDropWriters();
 
 		// Who calls is known by duckdock's own keys, not by AWS's.
@@ -123,43 +127,19 @@ export class DuckdockStack extends Stack {
 		});
 	}
 
-	private allow(to: iam.IGrantable, actions: string[], ...keys: string[]): void {
-		to.grantPrincipal.addToPrincipalPolicy(
-			new iam.PolicyStatement({
-				actions,
-				resources: keys.map((key) => this.bucket.arnForObjects(key)),
-			}),
-		);
-	}
-
-	private allowList(to: iam.IGrantable, ...prefixes: string[]): void {
-		to.grantPrincipal.addToPrincipalPolicy(
-			new iam.PolicyStatement({
-				actions: ["s3:ListBucket"],
-				resources: [this.bucket.bucketArn],
-				conditions: { StringLike: { "s3:prefix": prefixes } },
-			}),
-		);
-	}
-
-	/** Stages and answers; reads keys, and files of `drop/` only to see that they are there. */
-	private allowUpload(upload: lambda.Function): void {
-		const own = ["uploads/*", "idempotency/*", "loads/*"];
-		this.allow(upload, ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"], ...own);
-		this.allow(upload, ["s3:DeleteObject"], "uploads/*");
-		this.allow(upload, ["s3:GetObject"], "keys/*", "index/*", "tables/*", "drop/*");
-		this.allowList(upload, "uploads/*", "loads/*", "index/*", "tables/*", "keys/*", "drop/*");
-		this.queue.grantSendMessages(upload);
-	}
-
-	/** Loads and removes what is over; never writes a file of `drop/`, never reads a key. */
-	private allowReplay(replay: lambda.Function): void {
-		const own = ["uploads/*", "idempotency/*", "loads/*", "index/*", "tables/*", "usage/*"];
-		this.allow(replay, ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"], ...own);
-		this.allow(replay, ["s3:DeleteObject"], "uploads/*");
-		this.allow(replay, ["s3:GetObject"], "drop/*");
-		this.allowList(replay, ...own, "drop/*");
-		this.queue.grantSendMessages(replay);
+	private allow(to: iam.IGrantable, calls: AllowedCalls): void {
+		const grant = (statement: iam.PolicyStatementProps) =>
+			to.grantPrincipal.addToPrincipalPolicy(new iam.PolicyStatement(statement));
+		for (const [action, keys] of Object.entries(calls.objects)) {
+			grant({ actions: [action], resources: keys.map((key) => this.bucket.arnForObjects(key)) });
+		}
+		grant({
+			actions: ["s3:ListBucket"],
+			resources: [this.bucket.bucketArn],
+			// A read of one object says no prefix, and is to be answered 404 where it isn't there.
+			conditions: { StringLikeIfExists: { "s3:prefix": calls.list } },
+		});
+		grant({ actions: [...calls.queue], resources: [this.queue.queueArn] });
 	}
 
 	/** A policy for who puts files: a tenant's own folder, by the tag `tenant` of the role, and never its rule. */
