@@ -26,7 +26,7 @@ const staging = ["uploads/*", "idempotency/*", "loads/*"];
 export const uploadCalls: AllowedCalls = {
 	objects: {
 		"s3:GetObject": [...staging, "usage/*", "tables/*", "keys/*", "drop/*", "readyz"],
-		"s3:PutObject": [...staging, "usage/*", "keys/*/last-used.json"],
+		"s3:PutObject": [...staging, "keys/*/last-used.json"],
 		"s3:DeleteObject": ["uploads/*"],
 	},
 	list: [...staging, "index/*", "usage/*", "tables/*", "keys/*", "drop/*", "readyz"],

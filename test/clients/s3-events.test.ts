@@ -1,4 +1,5 @@
 /** From the bucket's own events through SQS to rows and receipts, with the functions as Lambda runs them. */
+import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +12,13 @@ import {
 } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bundleLambdas } from "../../infra/bundle.ts";
+import {
+	type AllowedCalls,
+	allowedBy,
+	entriesOf,
+	replayCalls,
+	uploadCalls,
+} from "../../infra/cdk/allowed-calls.ts";
 import { createIngestClient, type IngestClient } from "../../src/client/ingest-client.ts";
 import type { Receipt } from "../../src/flow.ts";
 import { arrowNumbers } from "../contract/arrow-bytes.ts";
@@ -25,6 +33,11 @@ import {
 	urlEvent,
 } from "../lambda/runtime-api.ts";
 import { type EventServer, startMoto } from "./servers/moto.ts";
+import {
+	type AskedRequest,
+	type RecordingProxy,
+	startRecordingProxy,
+} from "./servers/recording-proxy.ts";
 
 const maxReceives = 3;
 /** 1,000 for the whole of case 27; the server takes its time. */
@@ -37,6 +50,8 @@ let env: Record<string, string>;
 let upload: LambdaFunction;
 let replay: LambdaFunction;
 let client: IngestClient;
+let key: string;
+const proxies: Partial<Record<"upload" | "replay", RecordingProxy>> = {};
 const puts: string[] = [];
 
 beforeAll(async () => {
@@ -45,19 +60,48 @@ beforeAll(async () => {
 		...server.env,
 		DUCKDOCK_TARGET: join(folder, "db/{tenant}.duckdb"),
 		DUCKDOCK_PERSISTENT_DIR: join(folder, "db"),
+		DUCKDOCK_QUOTA_BYTES_PER_DAY: "1TB",
 	};
+	for (const by of ["upload", "replay"] as const) {
+		proxies[by] = await startRecordingProxy(server.env.DUCKDOCK_S3_ENDPOINT!);
+	}
 	const bundles = await bundleLambdas(join(folder, "bundles"));
 	const made = await cliJson(["keys", "create", "--tenant", "acme"], { env });
-	upload = await startLambda({ folder: bundles.upload.folder, env });
-	replay = await startLambda({ folder: bundles.replay.folder, env });
-	client = createIngestClient({ url: site, key: made.json.key, fetch: fetchByUrl });
+	upload = await startLambda({ folder: bundles.upload.folder, env: envOf(proxies.upload!) });
+	replay = await startLambda({ folder: bundles.replay.folder, env: envOf(proxies.replay!) });
+	key = made.json.key;
+	client = createIngestClient({ url: site, key, fetch: fetchByUrl });
 }, 300_000);
 afterAll(async () => {
 	await upload?.close();
 	await replay?.close();
+	for (const proxy of Object.values(proxies)) await proxy.stop();
 	await server?.stop();
 	rmSync(folder, { recursive: true, force: true });
 });
+
+/** A function reaches bucket and queue by a proxy of its own, which notes what it asks. */
+function envOf({ endpoint }: RecordingProxy): Record<string, string> {
+	return {
+		...env,
+		DUCKDOCK_S3_ENDPOINT: endpoint,
+		AWS_ENDPOINT_URL_SQS: endpoint,
+		DUCKDOCK_SQS_QUEUE_URL: server.queueUrl.replace(/^https?:\/\/[^/]+/, endpoint),
+	};
+}
+
+/** A request as IAM sees it. */
+function callOf({ method, path, target }: AskedRequest): [action: string, on: string] {
+	if (target !== null) return [target.replace("AmazonSQS.", "sqs:"), ""];
+	const { pathname, searchParams } = new URL(path, "http://server");
+	const key = decodeURIComponent(pathname.slice(`/${server.bucket}/`.length));
+	if (searchParams.has("list-type")) return ["s3:ListBucket", searchParams.get("prefix") ?? ""];
+	if (method === "GET" || method === "HEAD") return ["s3:GetObject", key];
+	if (method === "DELETE") {
+		return [searchParams.has("uploadId") ? "s3:AbortMultipartUpload" : "s3:DeleteObject", key];
+	}
+	return ["s3:PutObject", key];
+}
 
 /** What goes to the function's URL becomes its event; parts go to the bucket. One at a time, as a process of Lambda's serves. */
 let turn: Promise<unknown> = Promise.resolve();
@@ -202,4 +246,70 @@ describe("on S3, SQS and Lambda", () => {
 		expect(failed).toMatchObject({ status: "failed", error: { code: "not_arrow" } });
 		expect(await server.deadLetters()).toHaveLength(1);
 	}, 120_000);
+
+	it("each function asks for what its role allows, and for nothing of it in vain", async () => {
+		const ask = async (method: string, path: string, body?: unknown) => {
+			const response = await fetchByUrl(`${site}${path}`, {
+				method,
+				headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+				...(body === undefined ? {} : { body: JSON.stringify(body) }),
+			});
+			return [response.status, response.status === 204 ? null : await response.json()];
+		};
+		// What the tests before have not come to.
+		expect((await ask("GET", "/readyz"))[0]).toBe(200);
+		expect((await ask("GET", "/v1/tables"))[0]).toBe(200);
+		expect((await ask("GET", "/v1/tables/raw.events"))[0]).toBe(200);
+		const [, { upload_id: id }] = await ask("POST", "/v1/uploads", { table: "raw.dropped" });
+		const bytes = arrowNumbers(3) as Uint8Array<ArrayBuffer>;
+		const sha256 = createHash("sha256").update(bytes).digest("hex");
+		const parts = [{ n: 1, size: bytes.length, sha256 }];
+		const [, { urls }] = await ask("POST", `/v1/uploads/${id}/parts`, { parts });
+		const put = await fetch(urls[0].url, { method: "PUT", headers: urls[0].headers, body: bytes });
+		expect(put.status).toBe(200);
+		expect((await ask("DELETE", `/v1/uploads/${id}`))[0]).toBe(204);
+		const headers = { authorization: `Bearer ${key}`, "idempotency-key": "once" };
+		for (const status of [202, 200]) {
+			const once = { method: "POST", headers, body: bytes };
+			expect((await fetchByUrl(`${site}/v1/ingest/raw.small`, once)).status).toBe(status);
+			await pump(empty);
+		}
+		const [failed] = await history("raw.bad");
+		expect((await ask("POST", `/v1/loads/${failed!.load_id}/replay`))[0]).toBe(202);
+		await pump(empty);
+		await replay.invoke({ source: "aws.events" }, 60_000);
+
+		const used = { upload: new Set<string>(), replay: new Set<string>() };
+		const denied: string[] = [];
+		const roles: Record<keyof typeof used, AllowedCalls> = {
+			upload: uploadCalls,
+			replay: replayCalls,
+		};
+		for (const by of ["upload", "replay"] as const) {
+			for (const request of proxies[by]!.asked) {
+				const [action, on] = callOf(request);
+				const entry = allowedBy(roles[by], action, on);
+				if (entry === null) denied.push(`${by}: ${action} ${on}`);
+				else used[by].add(entry);
+				// A read of what isn't there is told so only to who may list it.
+				const listed = allowedBy(roles[by], "s3:ListBucket", on);
+				if (action === "s3:GetObject" && listed === null) denied.push(`${by}: list ${on}`);
+			}
+		}
+		expect([...new Set(denied)]).toEqual([]);
+		const rarely = {
+			upload: [],
+			replay: [
+				// Of a table that was dropped between a load and the look at it.
+				"s3:DeleteObject tables/*",
+				// For a load whose event was lost, half an hour later.
+				"sqs:SendMessage",
+			],
+		};
+		const unused = (by: keyof typeof used) =>
+			entriesOf(roles[by]).filter(
+				(entry) => !entry.startsWith("s3:ListBucket") && !used[by].has(entry),
+			);
+		expect({ upload: unused("upload"), replay: unused("replay") }).toEqual(rarely);
+	}, 180_000);
 });
