@@ -1,5 +1,5 @@
 /** What the templates say of the things that must not be otherwise. */
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { App } from "aws-cdk-lib";
@@ -7,6 +7,7 @@ import { Match, Template } from "aws-cdk-lib/assertions";
 import { beforeAll, describe, expect, it } from "vitest";
 import { allowedBy, entriesOf, replayCalls, uploadCalls } from "./allowed-calls.ts";
 import { DuckdockStack } from "./duckdock-stack.ts";
+import { terabyteCost } from "./terabyte-cost.ts";
 
 let template: Template;
 beforeAll(() => {
@@ -61,11 +62,16 @@ describe("the stack", () => {
 		});
 	});
 
-	it("removes staged bytes after 90 days and unfinished multipart uploads after 7", () => {
+	it("removes staged bytes after 90 days, what was removed for good after one, and unfinished multipart uploads after 7", () => {
 		template.hasResourceProperties("AWS::S3::Bucket", {
 			LifecycleConfiguration: {
 				Rules: Match.arrayWith([
-					Match.objectLike({ Prefix: "uploads/", ExpirationInDays: 90 }),
+					Match.objectLike({
+						Prefix: "uploads/",
+						ExpirationInDays: 90,
+						NoncurrentVersionExpiration: { NoncurrentDays: 1 },
+					}),
+					Match.objectLike({ Prefix: "uploads/", ExpiredObjectDeleteMarker: true }),
 					Match.objectLike({ AbortIncompleteMultipartUpload: { DaysAfterInitiation: 7 } }),
 				]),
 			},
@@ -167,6 +173,25 @@ describe("the stack", () => {
 			Threshold: 3_600,
 		});
 		template.resourceCountIs("AWS::CloudWatch::Dashboard", 1);
+	});
+
+	it("gives the loader a disk for copies of Parquet files", () => {
+		template.hasResourceProperties("AWS::Lambda::Function", {
+			MemorySize: 4_096,
+			EphemeralStorage: { Size: 10_240 },
+		});
+	});
+
+	it("costs what README says", () => {
+		const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+		const [said] = /^What 1 TB costs there.*$/m.exec(readme)!;
+		const { items, total, parts, days } = terabyteCost();
+		const dollars = (value: number) => `$${value.toFixed(2)}`;
+		expect(Math.round(parts / 10_000) * 10_000).toBe(120_000);
+		expect(said).toContain("120,000 parts");
+		expect(said).toContain(`${days} days of storage`);
+		for (const item of Object.values(items)) expect(said).toContain(dollars(item));
+		expect(said).toContain(`about $${total.toFixed(1)}0`);
 	});
 
 	it("keeps logs for a month, sweeps by schedule and has one public URL", () => {

@@ -8,7 +8,7 @@
  * The target is elsewhere (MotherDuck, or a DuckLake): a function's disk does not last.
  * Nobody but the operator writes `keys/` and `drop.json`.
  */
-import { CfnOutput, Duration, RemovalPolicy, Stack, type StackProps } from "aws-cdk-lib";
+import { CfnOutput, Duration, RemovalPolicy, Size, Stack, type StackProps } from "aws-cdk-lib";
 import * as cloudwatch from "aws-cdk-lib/aws-cloudwatch";
 import * as events from "aws-cdk-lib/aws-events";
 import * as targets from "aws-cdk-lib/aws-events-targets";
@@ -21,6 +21,7 @@ import { SqsDestination } from "aws-cdk-lib/aws-s3-notifications";
 import * as sqs from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 import { type AllowedCalls, replayCalls, uploadCalls } from "./allowed-calls.ts";
+import { loaderDiskGib, loaderMemoryMb, noncurrentDays } from "./sizes.ts";
 
 export interface DuckdockProps extends StackProps {
 	/** `md:{tenant}` or `ducklake:…`. */
@@ -40,7 +41,6 @@ const loaderTime = Duration.minutes(15);
 /** https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html: six times the function's time. */
 const visibility = Duration.minutes(90);
 const maxReceives = 5;
-const loaderMemoryMb = 4_096;
 const architecture = lambda.Architecture.X86_64;
 
 export class DuckdockStack extends Stack {
@@ -86,6 +86,7 @@ export class DuckdockStack extends Stack {
 		const replay = this.addFunction("Replay", {
 			code: lambda.Code.fromAsset(props.bundles.replay),
 			memorySize: loaderMemoryMb,
+			ephemeralStorageSize: Size.gibibytes(loaderDiskGib),
 			timeout: loaderTime,
 			environment: { ...environment, HOME: "/tmp", ...props.loaderEnvironment },
 		});
@@ -113,7 +114,10 @@ export class DuckdockStack extends Stack {
 
 	private addFunction(
 		id: string,
-		props: Pick<lambda.FunctionProps, "code" | "memorySize" | "timeout" | "environment">,
+		props: Pick<
+			lambda.FunctionProps,
+			"code" | "memorySize" | "ephemeralStorageSize" | "timeout" | "environment"
+		>,
 	): lambda.Function {
 		return new lambda.Function(this, id, {
 			...props,
@@ -204,12 +208,6 @@ export class DuckdockStack extends Stack {
 
 function createBucket(scope: Construct): s3.Bucket {
 	// A last net: duckdock's own sweep removes what is over, much sooner.
-	const old = (id: string, prefix: string): s3.LifecycleRule => ({
-		id,
-		prefix,
-		expiration: Duration.days(90),
-		noncurrentVersionExpiration: Duration.days(7),
-	});
 	return new s3.Bucket(scope, "Objects", {
 		versioned: true,
 		encryption: s3.BucketEncryption.S3_MANAGED,
@@ -219,7 +217,14 @@ function createBucket(scope: Construct): s3.Bucket {
 		objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
 		removalPolicy: RemovalPolicy.RETAIN,
 		lifecycleRules: [
-			old("staged", "uploads/"),
+			{
+				id: "staged",
+				prefix: "uploads/",
+				expiration: Duration.days(90),
+				noncurrentVersionExpiration: Duration.days(noncurrentDays),
+			},
+			// Else each removal stays in every listing for 90 days.
+			{ id: "removed", prefix: "uploads/", expiredObjectDeleteMarker: true },
 			{ id: "unfinished", abortIncompleteMultipartUploadAfter: Duration.days(7) },
 			{ id: "overwritten", noncurrentVersionExpiration: Duration.days(30) },
 		],
