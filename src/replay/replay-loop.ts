@@ -5,8 +5,8 @@
  *
  * A lane runs one group of small loads and a few large ones at a time; what comes
  * while a group runs waits and makes the next group, so sharing grows with the
- * load on it and costs a single upload nothing. The next group runs while the
- * receipts of the one before it are written. Lanes of different tenants run
+ * load on it and costs a single upload nothing (`lane.ts`). The next group runs
+ * while the receipts of the one before it are written. Lanes of different tenants run
  * side by side, all within one bound. A load that was open when a loader died runs
  * with nothing beside it, so that a second death says whose fault it was.
  */
@@ -15,6 +15,16 @@ import type { Log } from "../log.ts";
 import type { Delivery, ReplayQueue } from "../trigger/replay-queue.ts";
 import { createEarlyLoads, type EarlyLoad } from "./early-loads.ts";
 import { createHistoryBook } from "./history-book.ts";
+import {
+	createLane,
+	groupEnded,
+	isIdle,
+	isSmall,
+	type Lane,
+	nextGroup,
+	patienceMs,
+	type Waiting,
+} from "./lane.ts";
 import type { EarlyLine } from "./loader-link.ts";
 import {
 	type BegunLoad,
@@ -41,24 +51,6 @@ export interface LoopOptions {
 	cut?: AbortSignal;
 	/** Where word comes from of uploads that can be loaded while they arrive. */
 	early?: EarlyLine | undefined;
-}
-
-/** A load over this runs in a transaction of its own. */
-const smallLoadBytes = 8 * 1024 * 1024;
-/** Staged bytes of one shared transaction. */
-const sharedBytes = 32 * 1024 * 1024;
-const maxLargePerTenant = 2;
-
-interface Waiting {
-	load: BegunLoad;
-	delivery: Delivery;
-}
-
-interface Lane {
-	tenant: string;
-	waiting: Waiting[];
-	sharing: boolean;
-	large: number;
 }
 
 /** Ends after `stop` aborted and what ran has ended; what only waited is given back. */
@@ -125,12 +117,7 @@ export async function runReplayLoop(
 			await end(begun, delivery, { kind: "again", delayMs: 0, sameAttempt: true });
 			return;
 		}
-		const lane = lanes.get(job.tenant) ?? {
-			tenant: job.tenant,
-			waiting: [],
-			sharing: false,
-			large: 0,
-		};
+		const lane = lanes.get(job.tenant) ?? createLane(job.tenant);
 		lanes.set(job.tenant, lane);
 		const taken = early?.take(begun) ?? null;
 		if (taken === null) lane.waiting.push({ load: begun, delivery });
@@ -175,26 +162,32 @@ export async function runReplayLoop(
 		);
 	}
 
-	function startGroups(): void {
+	/** `last`: nothing more comes that a group could wait for. */
+	function startGroups(last = false): void {
 		if (stop.aborted) return;
+		const now = deps.clock.now();
 		const all = [...lanes.values()];
 		const suspect = all.some(isSuspect);
 		if (suspect) early?.giveWay("a load that must run alone waits");
 		const beside = running + ending + (early?.untaken() ?? 0);
 		for (const lane of all) {
+			const waitMs = last ? 0 : patienceMs(lane, maxShared, now);
+			const which = { maxShared, suspects: suspect, patient: waitMs > 0 };
+			if (waitMs > 0) track(deps.clock.sleep(waitMs).then(pump));
 			for (;;) {
 				const free = running < maxRunning && !alone && !(suspect && beside > 0);
-				const group = free ? nextGroup(lane, maxShared, suspect) : null;
+				const group = free ? nextGroup(lane, which) : null;
 				if (group === null) break;
 				track(run(lane, group));
 			}
-			if (lane.waiting.length === 0 && !lane.sharing && lane.large === 0) lanes.delete(lane.tenant);
+			if (isIdle(lane, now)) lanes.delete(lane.tenant);
 		}
 	}
 
 	async function run(lane: Lane, group: Waiting[]): Promise<void> {
 		const shared = isSmall(group[0]!.load);
 		const suspect = group[0]!.load.deaths > 0;
+		const startedAt = deps.clock.now();
 		running++;
 		if (suspect) alone = true;
 		if (shared) lane.sharing = true;
@@ -211,8 +204,11 @@ export async function runReplayLoop(
 		} finally {
 			running--;
 			if (suspect) alone = false;
-			if (shared) lane.sharing = false;
-			else lane.large--;
+			if (shared) {
+				const now = deps.clock.now();
+				lane.sharing = false;
+				groupEnded(lane, group.length, now - startedAt, now);
+			} else lane.large--;
 			pump();
 		}
 	}
@@ -242,7 +238,7 @@ export async function runReplayLoop(
 		track(begin(delivery));
 		while (held >= maxHeld && !stop.aborted) await freed.promise;
 	}
-	if (pumping) startGroups();
+	startGroups(true);
 	const given = [...lanes.values()].flatMap((lane) => lane.waiting.splice(0));
 	for (const { load, delivery } of given) {
 		track(end(load, delivery, { kind: "again", delayMs: 0, sameAttempt: true }));
@@ -252,34 +248,6 @@ export async function runReplayLoop(
 	await history.flush();
 	await tables.flush();
 	await usage?.flush();
-}
-
-const isSmall = ({ size, manifest, deaths }: BegunLoad) =>
-	size <= smallLoadBytes && !manifest.dry_run && deaths === 0 && !isOrdered(manifest);
-
-/** Versions of one file that replace a table: each must see in the ledger what the one before did. */
-const isOrdered = ({ source, mode }: BegunLoad["manifest"]) =>
-	source.kind === "drop" && mode === "replace";
-
-/** Takes from the lane what may run now; null: nothing may. */
-function nextGroup(lane: Lane, maxShared: number, suspects: boolean): Waiting[] | null {
-	for (const [at, { load }] of lane.waiting.entries()) {
-		if (load.deaths > 0 !== suspects) continue;
-		if (isSmall(load) ? lane.sharing : lane.large >= maxLargePerTenant) continue;
-		if (!isSmall(load)) return lane.waiting.splice(at, 1);
-		const group: Waiting[] = [];
-		let bytes = 0;
-		lane.waiting = lane.waiting.filter((one) => {
-			const fits =
-				isSmall(one.load) && group.length < maxShared && bytes + one.load.size <= sharedBytes;
-			if (!fits) return true;
-			bytes += one.load.size;
-			group.push(one);
-			return false;
-		});
-		return group;
-	}
-	return null;
 }
 
 function answer(delivery: Delivery, outcome: ReplayOutcome): Promise<void> {
