@@ -3,21 +3,13 @@
  * loader process: each loads whole or not at all, whatever DuckDB's reader makes of it.
  * Seeded: file n is the same bytes for ever. `DUCKDOCK_MUTANTS=2000` for more of them.
  */
-import { join } from "node:path";
 import process from "node:process";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { systemClock as clock } from "../../src/clock.ts";
 import type { Receipt } from "../../src/flow.ts";
-import { defaultLimits } from "../../src/limits.ts";
-import { silentLog } from "../../src/log.ts";
 import { isFinal } from "../../src/receipt/receipt-book.ts";
-import { createStoreReceiptBook } from "../../src/receipt/store-receipt-book.ts";
-import { dropRuleKey } from "../../src/stage/drop-key.ts";
-import { createIdMaker } from "../../src/stage/new-id.ts";
-import { createFsStore } from "../../src/stage/stores/fs-store.ts";
-import { stageDrop } from "../../src/trigger/stage-drop.ts";
 import { everyType, parquetOf } from "../contract/parquet-bytes.ts";
 import { createPrng, type Prng } from "../fuzz/prng.ts";
+import { openFolderDrops } from "./folder-drops.ts";
 import { createWorld, query, type World } from "./world.ts";
 
 const mutants = Number(process.env.DUCKDOCK_MUTANTS ?? 220);
@@ -100,30 +92,12 @@ it(`${mutants} damaged files load whole or not at all, and the whole ones among 
 	timeout: 1_800_000,
 	retry: 0,
 }, async () => {
-	const store = await createFsStore({ folder: join(world.folder, "objects"), fsync: false });
-	const receipts = createStoreReceiptBook({ store, clock });
-	const rule = { tables: ["*.*"], modes: ["append", "create"] };
-	await store.put(dropRuleKey("acme"), new TextEncoder().encode(JSON.stringify(rule)));
-	const deps = {
-		store,
-		dropStore: store,
-		receipts,
-		clock,
-		log: silentLog,
-		limits: defaultLimits,
-		newId: createIdMaker(clock),
-		// The service's first sweep finds them all.
-		send: async () => {},
-	};
+	const folder = await openFolderDrops(world.folder);
+	const { receipts } = folder;
 	const bases = await corpus();
 	const tables = new Map<string, string>();
-	const drop = async (table: string, bytes: Uint8Array) => {
-		const { key, etag } = (await store.put(`drop/acme/main/${table}/x.parquet`, bytes))!;
-		const object = { bucket: "inbox", key, etag, version: null, sequencer: null };
-		const outcome = await stageDrop(deps, { ...object, etag: etag.replaceAll('"', "") });
-		if (outcome.kind !== "load") throw new Error(outcome.why);
-		tables.set(table, outcome.loadId);
-	};
+	const drop = async (table: string, bytes: Uint8Array) =>
+		tables.set(table, await folder.drop(`main/${table}/x.parquet`, bytes));
 	for (let n = 0; n < mutants; n++) {
 		const prng = createPrng(seed, n);
 		await drop(`m${n}`, mutate(prng.pick(bases), bases, prng));
