@@ -63,6 +63,6 @@ export const targetTurnMs = 2_000;
 /** Batches handed to DuckDB: below the first they are merged, above the second sliced. */
 export const minScanRows = 50_000;
 export const maxScanRows = 122_880;
-/** Batches that may wait for DuckDB's threads: enough to keep them busy, and the loader's memory is bounded by it. */
+/** Batches that may wait for DuckDB's threads: enough to keep them busy, and the loader's memory is bounded by it. 64 MiB took 46 MiB more at the peak. */
 export const maxQueuedScanBatches = 8;
-export const maxQueuedScanBytes = 64 * MiB;
+export const maxQueuedScanBytes = 32 * MiB;
