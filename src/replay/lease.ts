@@ -5,7 +5,8 @@
  * that is taken, it reads the generations: where the highest one is alive, somebody
  * else is at work, else it creates the next one. Of several exactly one succeeds. It
  * renews its own object while it works, looks once more just before COMMIT, and
- * removes it at the end, after the older ones.
+ * removes it at the end, after the older ones. Whoever takes over writes over the
+ * object before, so that its owner can't renew it any more.
  *
  * Why no load can happen twice, even when clocks jump or a loader sleeps:
  * 1. A clock that runs ahead lets a lease be taken over early, one that lags lets
@@ -77,8 +78,14 @@ export async function takeLease(
 			...(process === undefined ? {} : { process: process.name }),
 		};
 		const key = leaseKey(tenant, id, mine.generation);
-		if ((await putJson(store, key, mine, { ifAbsent: true, volatile: true })) === null) continue;
-		return keepLease({ store, clock, leaseMs }, tenant, id, mine, leases);
+		const taken = await putJson(store, key, mine, { ifAbsent: true, volatile: true });
+		if (taken === null) continue;
+		if (last !== undefined) {
+			// Its owner, should it live, renews no object that is another one by now.
+			const over = { ...last, expires_at: new Date(clock.now()).toISOString() };
+			await putJson(store, leaseKey(tenant, id, last.generation), over, { volatile: true });
+		}
+		return keepLease({ store, clock, leaseMs }, tenant, id, mine, taken.etag, leases);
 	}
 	throw held(id, 1_000);
 }
@@ -88,6 +95,7 @@ function keepLease(
 	tenant: string,
 	id: string,
 	mine: LeaseObject,
+	takenEtag: string,
 	older: LeaseObject[],
 ): Lease {
 	const lost = new AbortController();
@@ -102,24 +110,44 @@ function keepLease(
 		return next === null && found?.value.owner === mine.owner;
 	}
 
-	async function assertOwned(): Promise<void> {
-		if (await isOwned()) return;
-		throw new IngestError(
+	const overtaken = () =>
+		new IngestError(
 			"load_in_progress",
 			`the lease of ${id} is no longer that of generation ${mine.generation}`,
 			{ retryAfterSeconds: 1 },
 		);
+
+	async function assertOwned(): Promise<void> {
+		if (!(await isOwned())) throw overtaken();
 	}
 
+	let etag = takenEtag;
 	let renewedAt = clock.now();
+	/** One request and no look: many loads wait for their turn, and each has a lease to renew. */
+	async function renew(): Promise<void> {
+		const expires_at = new Date(clock.now() + leaseMs).toISOString();
+		const renewed = await putJson(
+			store,
+			key,
+			{ ...mine, expires_at },
+			{ ifMatch: etag, volatile: true },
+		);
+		if (renewed === null) {
+			// Ours all the same, where a renewal arrived whose answer did not.
+			const found = await getJson<LeaseObject>(store, key);
+			if (found?.value.owner !== mine.owner || !(await isOwned())) throw overtaken();
+			etag = found.info.etag;
+			return;
+		}
+		etag = renewed.etag;
+		renewedAt = clock.now();
+	}
+
 	const renewing = (async () => {
 		for (;;) {
 			await clock.sleep(leaseMs / 3, done.signal);
 			try {
-				await assertOwned();
-				const expires_at = new Date(clock.now() + leaseMs).toISOString();
-				await putJson(store, key, { ...mine, expires_at }, { volatile: true });
-				renewedAt = clock.now();
+				await renew();
 			} catch (error) {
 				if (done.signal.aborted) return;
 				const gone = error instanceof IngestError && error.code === "load_in_progress";

@@ -54,6 +54,40 @@ describe("a lease", () => {
 		expect(asked.sort()).toEqual(["delete", "get", "head", "put"]);
 	});
 
+	it("is renewed by one request, and by an owner whose answer was lost", async () => {
+		const { clock, store, take } = world();
+		const asked: string[] = [];
+		let lose = false;
+		const counting: ObjectStore = {
+			...store,
+			async put(...args) {
+				asked.push("put");
+				const info = await store.put(...args);
+				if (lose) throw new Error("the answer is lost");
+				return info;
+			},
+			get: (...args) => {
+				asked.push("get");
+				return store.get(...args);
+			},
+			head: (key) => {
+				asked.push("head");
+				return store.head(key);
+			},
+		};
+		const lease = await take({ store: counting });
+		asked.splice(0);
+		await clock.pass(30_001);
+		expect(asked).toEqual(["put", "put", "put"]);
+		lose = true;
+		await clock.pass(10_000);
+		lose = false;
+		await clock.pass(60_000);
+		expect(lease.signal.aborted).toBe(false);
+		await lease.assertOwned();
+		await lease.release();
+	});
+
 	it("of a dead owner is taken over after its time, and not before", async () => {
 		const { clock, store, take } = world();
 		const dead = { ...clock, sleep: () => new Promise<void>(() => {}) };
@@ -118,9 +152,9 @@ describe("a lease", () => {
 		let down = false;
 		const broken = {
 			...store,
-			head: (key: string) => {
+			put: (...args: Parameters<ObjectStore["put"]>) => {
 				if (down) throw new Error("down");
-				return store.head(key);
+				return store.put(...args);
 			},
 		};
 		const lease = await take({ store: broken });
