@@ -2,18 +2,21 @@
  * The sink on DuckLake, whose tables have no keys: exactly once rests on the fence row.
  */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { version } from "@duckdb/node-api";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { IngestError } from "../../src/errors.ts";
 import { attachDatabase } from "../../src/insert/duckdb/attached-database.ts";
 import { tenantTarget } from "../../src/insert/duckdb/targets.ts";
+import { defaultLimits } from "../../src/limits.ts";
 import { silentLog } from "../../src/log.ts";
+import { readParquetFooter } from "../../src/parquet/parquet-footer.ts";
 import { parseTarget } from "../../src/target-template.ts";
 import { field, int32, struct, utf8 } from "../contract/arrow-columns.ts";
+import { parquetOf } from "../contract/parquet-bytes.ts";
 import { SinkFixture } from "../contract/sink-fixture.ts";
 import { hasPython, pythonWith } from "./python-venv.ts";
 
@@ -35,6 +38,7 @@ let lake: SinkFixture;
 const options = () => ({
 	target: `ducklake:${folder}/{tenant}.ducklake`,
 	extensionFiles: { ducklake: extension },
+	parquetFolder: join(folder, "copies"),
 });
 beforeEach(() => {
 	folder = mkdtempSync(join(tmpdir(), "duckdock-lake-"));
@@ -45,6 +49,7 @@ afterEach(async () => {
 	rmSync(folder, { recursive: true, force: true });
 });
 
+const never = new AbortController().signal;
 const twoRows = () => [int32("id", [1, 2]), utf8("name", ["a", null])];
 
 /** Rows that another instance reads. */
@@ -85,6 +90,24 @@ describe.skipIf(!isThere)("on DuckLake", () => {
 		await lake.insert({ batches: Array.from({ length: 10 }, () => [int32("id", ids)]) });
 		expect(await sql("SELECT count(*), sum(id) FROM target.main.t")).toEqual([
 			["200000", String(19_999 * 10_000 * 10)],
+		]);
+	});
+
+	test("takes Parquet files from its tenant's own folder", async () => {
+		const bytes = await parquetOf("SELECT range AS id, [range] AS l FROM range(5000)");
+		const path = join(options().parquetFolder, "acme/x.parquet");
+		mkdirSync(dirname(path), { recursive: true });
+		writeFileSync(path, bytes);
+		const read = async (offset: number, length: number) => bytes.slice(offset, offset + length);
+		const footer = await readParquetFooter({ size: bytes.length, read }, defaultLimits);
+		const counts = { bytes: bytes.length, repr_digest: "" };
+		const remove = async () => rmSync(path);
+		const reader = await lake.sink().openParquet({ path, footer, counts, remove }, never);
+		const receipt = await lake.insert({ reader: () => reader });
+		expect(receipt).toMatchObject({ rows_inserted: 5_000, created_table: true });
+		await reader.close();
+		expect(await sql("SELECT count(*), sum(l[1]) FROM target.main.t")).toEqual([
+			["5000", "12497500"],
 		]);
 	});
 

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
-import type { BatchReader } from "../../src/arrow/batch-reader.ts";
 import { systemClock } from "../../src/clock.ts";
 import { IngestError } from "../../src/errors.ts";
 import type { LoadParameters, LoadSource, Receipt } from "../../src/flow.ts";
@@ -22,7 +21,7 @@ export interface Load extends Partial<Omit<LoadParameters, "table">>, Omit<Reade
 	table?: string;
 	columns?: Column[];
 	batches?: Column[][];
-	reader?: () => BatchReader;
+	reader?: () => InsertJob["reader"];
 	loadId?: string;
 	source?: LoadSource;
 	beforeCommit?: InsertJob["beforeCommit"];
