@@ -3,10 +3,15 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../src/clock.ts";
+import { attachDatabase } from "../../src/insert/duckdb/attached-database.ts";
+import { tenantTarget } from "../../src/insert/duckdb/targets.ts";
 import { defaultLimits, type Limits } from "../../src/limits.ts";
+import { silentLog } from "../../src/log.ts";
 import { nodeCodecs } from "../../src/replay/node-codecs.ts";
 import { createParquetCopies } from "../../src/replay/parquet-copies.ts";
 import { takeParquet } from "../../src/replay/parquet-drops.ts";
+import { parseTarget } from "../../src/target-template.ts";
 import { arrowNumbers } from "./arrow-bytes.ts";
 import { allowDrops, announce, dropFile } from "./drop-file.ts";
 import { everyType, parquetOf } from "./parquet-bytes.ts";
@@ -313,6 +318,48 @@ describe("a Parquet file under drop/", () => {
 		expect(bomb.length).toBeLessThan(100_000);
 		expect(await limited({ maxUploadBytes: 1_000_000 }, bomb)).toMatchObject({ code: "too_large" });
 		expect(copies()).toEqual([]);
+	});
+
+	it("is read from its tenant's own folder, and an instance reaches no other file for it", async () => {
+		const { folder } = world.copies;
+		const bytes = await numbers(7);
+		for (const tenant of ["acme", "other", "acme.parquet"]) {
+			mkdirSync(join(folder, tenant), { recursive: true });
+			writeFileSync(join(folder, tenant, "x.parquet"), bytes);
+		}
+		writeFileSync(join(folder, "x.parquet"), bytes);
+		const options = {
+			parquetFolder: folder,
+			clock: systemClock,
+			log: silentLog,
+			lockWaitMs: 1_000,
+		};
+		const target = tenantTarget(parseTarget(world.fixture.options.target), "acme");
+		const attached = await attachDatabase(target, options, AbortSignal.timeout(20_000));
+		const connection = await attached.connect();
+		try {
+			const read = (path: string) =>
+				connection.run(`SELECT * FROM read_parquet('${join(folder, path)}')`);
+			expect((await (await read("acme/x.parquet")).getRowsJS()).length).toBe(7);
+			for (const path of [
+				"other/x.parquet",
+				"acme/../other/x.parquet",
+				"x.parquet",
+				"*/x.parquet",
+				"acme.parquet/x.parquet",
+			]) {
+				await expect(read(path), path).rejects.toThrow("Permission Error");
+			}
+			await expect(connection.run("SELECT * FROM read_text('/etc/passwd')")).rejects.toThrow(
+				"Permission Error",
+			);
+			await expect(connection.run("SET GLOBAL allowed_directories = ['/']")).rejects.toThrow(
+				"locked",
+			);
+		} finally {
+			connection.closeSync();
+			await attached.close();
+		}
 	});
 
 	it("leaves no copy behind a loader that died: the next one on this machine removes it", async () => {
