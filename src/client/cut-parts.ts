@@ -1,8 +1,8 @@
 /**
  * Bytes that come by in chunks of any size → parts of exactly `partSize`, the last
  * one shorter. The same bytes give the same parts, so that an upload can be
- * resumed by cutting again and comparing. Each part is memory of its own; no more
- * than one is held here.
+ * resumed by cutting again and comparing. Each part is memory of its own, or what
+ * the caller gives back of earlier ones; no more than one is held here.
  */
 import { SourceError } from "./client-errors.ts";
 
@@ -26,7 +26,12 @@ export function sizeOf(source: ArrowSource): number | null {
 }
 
 /** At least one part, even of no bytes, so that what is empty gets the service's answer to it. */
-export async function* cutParts(source: ArrowSource, partSize: number): AsyncGenerator<Part> {
+export async function* cutParts(
+	source: ArrowSource,
+	partSize: number,
+	/** Bytes of parts that are not needed any more: taken before new memory is. */
+	spares: Uint8Array<ArrayBuffer>[] = [],
+): AsyncGenerator<Part> {
 	if (source instanceof Blob) {
 		for (let start = 0, n = 1; n === 1 || start < source.size; start += partSize, n += 1) {
 			const slice = source.slice(start, start + partSize);
@@ -49,7 +54,7 @@ export async function* cutParts(source: ArrowSource, partSize: number): AsyncGen
 			if (filled < partSize) continue;
 			yield { n, bytes: part };
 			n += 1;
-			part = new Uint8Array(partSize);
+			part = spares.pop() ?? new Uint8Array(partSize);
 			filled = 0;
 		}
 	}

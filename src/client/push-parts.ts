@@ -44,6 +44,8 @@ export async function pushParts(
 		options.signal === undefined ? [failed.signal] : [failed.signal, options.signal],
 	);
 	const inFlight = new Set<Promise<void>>();
+	const spares: Uint8Array<ArrayBuffer>[] = [];
+	const reuses = !(source instanceof Blob);
 	let parts = 0;
 	let bytes = 0;
 
@@ -53,12 +55,14 @@ export async function pushParts(
 		const skip = there?.size === part.bytes.byteLength && there.sha256 === hex(digest);
 		if (!skip) await putPart(part, digest, send, options, signal);
 		if (skip) progress.bytesSkipped += part.bytes.byteLength;
+		// Answered, so nobody reads its bytes any more.
+		if (reuses && part.bytes.byteLength === options.partSize) spares.push(part.bytes);
 		progress.partsDone += 1;
 		progress.bytesDone += part.bytes.byteLength;
 	};
 
 	try {
-		for await (const part of cutParts(source, options.partSize)) {
+		for await (const part of cutParts(source, options.partSize, spares)) {
 			signal.throwIfAborted();
 			parts = part.n;
 			bytes += part.bytes.byteLength;

@@ -50,6 +50,21 @@ describe("cutParts", () => {
 		expect(text([part!])).toEqual(["abc"]);
 	});
 
+	it("takes the memory that is given back before new memory", async () => {
+		const spares: Uint8Array<ArrayBuffer>[] = [];
+		const memory = new Set<ArrayBuffer>();
+		let seen = "";
+		const chunks = Array.from("abcdefghijklmnop", (letter) => new TextEncoder().encode(letter));
+		for await (const { bytes } of cutParts(chunks, 3, spares)) {
+			seen += text([{ bytes }]);
+			memory.add(bytes.buffer);
+			if (bytes.byteLength === 3) spares.push(bytes);
+		}
+		expect(seen).toBe("abcdefghijklmnop");
+		// One, and the shorter last part's own.
+		expect(memory.size).toBe(2);
+	});
+
 	it("refuses a source of strings by name", async () => {
 		await expect(cut(["text"] as never, 3)).rejects.toThrow("gave string where bytes");
 	});
