@@ -20,8 +20,8 @@ import { toIngestError } from "./engine-errors.ts";
 import { createKnownDatabase, type KnownDatabase } from "./known-database.ts";
 import { type EngineOptions, lockStatements, type S3Access } from "./lockdown.ts";
 import { quoteText } from "./sql-names.ts";
-import { putSign, removeSign, signEveryMs } from "./waiting-sign.ts";
 import { attachStatement, detachStatement, type TenantTarget } from "./targets.ts";
+import { putSign, removeSign, signEveryMs } from "./waiting-sign.ts";
 
 export interface AttachedDatabase {
 	readonly target: TenantTarget;

@@ -25,7 +25,7 @@ import {
 } from "./engine-errors.ts";
 import { type InsertPlan, planInsert } from "./insert-plan.ts";
 import { openParquetScan } from "./parquet-scan.ts";
-import type { RowScan } from "./row-scan.ts";
+import { type RowScan, runOver } from "./row-scan.ts";
 import type { Semaphore } from "./semaphore.ts";
 import { droppedConstraints, forgottenCrs } from "./silent-losses.ts";
 import { findSchema, type TargetTable } from "./target-table.ts";
@@ -173,7 +173,7 @@ async function runDdl(connection: DuckDBConnection, sql: string): Promise<void> 
 	}
 }
 
-/** Rows that the statement says it inserted. The reader's error, when it fails, and not what DuckDB makes of it. */
+/** Rows that the statement says it inserted. */
 async function runInsert(
 	connection: DuckDBConnection,
 	plan: InsertPlan,
@@ -182,17 +182,10 @@ async function runInsert(
 ): Promise<number> {
 	const release = await options.statements.acquire(options.signal);
 	try {
-		const running = connection
-			.run(`INSERT INTO ${plan.target} BY NAME SELECT * FROM ${scan.view}`)
-			.catch((error) => {
-				// No further batch is read, and a push that waits for room is woken.
-				scan.stop();
-				throw error;
-			});
-		const [ran, pumped] = await Promise.allSettled([running, scan.pumped]);
-		if (pumped.status === "rejected") throw pumped.reason;
-		if (ran.status === "rejected") throw ran.reason;
-		return ran.value.rowsChanged;
+		const ran = await runOver(scan, () =>
+			connection.run(`INSERT INTO ${plan.target} BY NAME SELECT * FROM ${scan.view}`),
+		);
+		return ran.rowsChanged;
 	} finally {
 		release();
 	}

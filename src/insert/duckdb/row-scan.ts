@@ -15,3 +15,19 @@ export interface RowScan {
 	stop(): void;
 	close(): Promise<void>;
 }
+
+/**
+ * Runs `statement`, which reads the scan's view, and resolves as it does, with all batches read. Where
+ * reading fails, that error is thrown: it is the cause of what DuckDB makes of it. Where the statement
+ * fails, no further batch is read, and a push that waits for room is woken.
+ */
+export async function runOver<T>(scan: RowScan, statement: () => Promise<T>): Promise<T> {
+	const running = statement().catch((error) => {
+		scan.stop();
+		throw error;
+	});
+	const [ran, pumped] = await Promise.allSettled([running, scan.pumped]);
+	if (pumped.status === "rejected") throw pumped.reason;
+	if (ran.status === "rejected") throw ran.reason;
+	return ran.value;
+}

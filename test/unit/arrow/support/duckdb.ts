@@ -2,7 +2,9 @@
 
 import { DuckDBInstance } from "@duckdb/node-api";
 import type { CheckedBatch, Field } from "../../../../src/arrow/types.ts";
-import { openBatchStream, runWithBatches } from "../../../../src/insert/duckdb/native-stream.ts";
+import { openArrowScan } from "../../../../src/insert/duckdb/arrow-scan.ts";
+import { runOver } from "../../../../src/insert/duckdb/row-scan.ts";
+import { batchReaderOf } from "./batch-reader.ts";
 
 export interface Loaded {
 	/** DuckDB's type per column. */
@@ -18,13 +20,21 @@ export async function throughDuckDB(
 ): Promise<Loaded> {
 	const instance = await DuckDBInstance.create(":memory:");
 	const connection = await instance.connect();
-	const stream = openBatchStream(fields, { copy: false });
 	try {
 		await connection.run("SET TimeZone = 'UTC'");
-		stream.scan(connection, "sent");
-		await runWithBatches(stream, each(batches), () =>
-			connection.run("CREATE TABLE landed AS SELECT * FROM sent"),
-		);
+		const positions = fields.map((_, at) => at);
+		const signal = new AbortController().signal;
+		const reader = batchReaderOf(fields, async function* () {
+			yield* batches;
+		});
+		const scan = await openArrowScan(connection, [reader], positions, { copy: false, signal });
+		try {
+			await runOver(scan, () =>
+				connection.run(`CREATE TABLE landed AS SELECT * FROM ${scan.view}`),
+			);
+		} finally {
+			await scan.close();
+		}
 		const described = await connection.runAndReadAll("DESCRIBE landed");
 		const names = described
 			.getRows()
@@ -37,12 +47,7 @@ export async function throughDuckDB(
 			rows: read.getRows() as (string | null)[][],
 		};
 	} finally {
-		stream.close();
 		connection.closeSync();
 		instance.closeSync();
 	}
-}
-
-async function* each(batches: readonly CheckedBatch[]): AsyncGenerator<CheckedBatch> {
-	yield* batches;
 }
