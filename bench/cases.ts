@@ -157,17 +157,24 @@ export function manyUploads(
 		async run(folder) {
 			const service = await startService(folder, env);
 			try {
-				const args = [
-					script("many-uploads.ts"),
-					service.url,
-					service.key,
-					String(clients),
-					String(uploads),
-					"1000",
-				];
-				const run = await runChild(process.execPath, args);
-				const result = JSON.parse(run.stdout) as Omit<RunResult, "peakBytes">;
-				return { ...result, peakBytes: service.peakBytes() };
+				const numbers = [clients, uploads, 1_000, Math.ceil(uploads / 5)].map(String);
+				const args = [script("many-uploads.ts"), service.url, service.key, ...numbers];
+				const client = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "pipe"] });
+				const output = collectOutput(client);
+				const ended = new Promise<number | null>((resolve) => client.on("close", resolve));
+				await Promise.race([ended, new Promise((resolve) => client.stdout.once("data", resolve))]);
+				const before = service.cpuMs();
+				client.stdin.end("go");
+				if ((await ended) !== 0) throw new Error(`the clients ended: ${output.stderr}`);
+				const after = service.cpuMs();
+				const result = JSON.parse(output.stdout.split("\n")[1]!) as Omit<RunResult, "peakBytes">;
+				const each = (name: string) => ((after[name] ?? 0) - (before[name] ?? 0)) / uploads;
+				const cpu = { "HTTP CPU ms": each("main"), "loader CPU ms": each("child") };
+				return {
+					...result,
+					peakBytes: service.peakBytes(),
+					extra: { ...result.extra, ...cpu },
+				};
 			} finally {
 				await service.stop();
 			}

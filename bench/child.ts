@@ -42,6 +42,27 @@ export async function runChild(
 	};
 }
 
+/** Processor time of a process so far, in milliseconds by process name as `notePeaks` has it; empty where there is no /proc. */
+export function cpuMs(pid: number, times: Record<string, number> = {}, name = "main") {
+	try {
+		const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+		// Behind the name in brackets: fields 14 and 15 of proc_pid_stat(5), in ticks of 10 ms.
+		const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+		times[name] = (times[name] ?? 0) + 10 * (Number(fields[11]) + Number(fields[12]));
+		for (const child of childrenOf(pid)) cpuMs(child, times, "child");
+	} catch {
+		// The process has ended, or there is no /proc.
+	}
+	return times;
+}
+
+function childrenOf(pid: number): number[] {
+	return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+		const children = readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").trim();
+		return children === "" ? [] : children.split(" ").map(Number);
+	});
+}
+
 export function collectOutput(child: ChildProcess): { stdout: string; stderr: string } {
 	const output = { stdout: "", stderr: "" };
 	child.stdout?.on("data", (chunk) => {
@@ -59,12 +80,7 @@ export function notePeaks(pid: number, peaks: Record<string, number>, name = "ma
 		const status = readFileSync(`/proc/${pid}/status`, "utf8");
 		const peak = Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
 		peaks[name] = Math.max(peaks[name] ?? 0, peak);
-		for (const thread of readdirSync(`/proc/${pid}/task`)) {
-			const children = readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").trim();
-			for (const child of children === "" ? [] : children.split(" ")) {
-				notePeaks(Number(child), peaks, "child");
-			}
-		}
+		for (const child of childrenOf(pid)) notePeaks(child, peaks, "child");
 	} catch {
 		// The process has ended, or there is no /proc.
 	}

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import process from "node:process";
-import { collectOutput, notePeaks, runChild } from "./child.ts";
+import { collectOutput, cpuMs, notePeaks, runChild } from "./child.ts";
 import { root } from "./folders.ts";
 
 export interface Service {
@@ -11,6 +11,8 @@ export interface Service {
 	databasePath: string;
 	/** VmHWM so far: `main` is the HTTP side, `child` the loader. */
 	peakBytes(): Record<string, number>;
+	/** Processor time so far, likewise. */
+	cpuMs(): Record<string, number>;
 	stop(): Promise<void>;
 }
 
@@ -56,6 +58,7 @@ export async function startService(
 			notePeaks(child.pid!, peaks);
 			return { ...peaks };
 		},
+		cpuMs: () => cpuMs(child.pid!),
 		async stop() {
 			child.kill("SIGTERM");
 			await ended;
