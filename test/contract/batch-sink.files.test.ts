@@ -95,6 +95,7 @@ describe("a file that can't be had", () => {
 		await other.said;
 		const patient = new SinkFixture({ ...at.options, lockWaitMs: 20_000 });
 		expect((await patient.insert({ columns: row() })).status).toBe("committed");
+		expect(existsSync(`${at.path}.waiting`)).toBe(false);
 		await patient.remove();
 		await other.ended;
 	});
@@ -110,6 +111,7 @@ describe("a file that can't be had", () => {
 		expect(error.code).toBe("target_unavailable");
 		expect(error.message).toContain(`PID ${other.child.pid}`);
 		expect(error.message).not.toContain(at.folder);
+		expect(existsSync(`${at.path}.waiting`)).toBe(false);
 		other.child.kill("SIGKILL");
 		await other.ended;
 	});

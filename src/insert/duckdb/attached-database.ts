@@ -67,27 +67,30 @@ export async function attachDatabase(
 	const file = target.filePath === null ? null : prepareFolder(target.filePath);
 	const giveUpAt = since + lockWaitMs;
 	let waited = false;
-	for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 1.5, longestWaitMs)) {
-		signal.throwIfAborted();
-		const locked = file !== null && heldFiles.has(file);
-		if (!locked) {
-			if (file !== null) heldFiles.add(file);
-			try {
-				const attached = await attachOnce(target, file, options);
-				if (file !== null && waited) removeSign(file);
-				return attached;
-			} catch (error) {
-				if (file !== null) heldFiles.delete(file);
-				if (!isLocked(error)) throw unavailable(target, error);
-				if (clock.now() >= giveUpAt) throw stillLocked(target, lockWaitMs, error);
-				waited = true;
-				if (file !== null) putSign(file);
+	try {
+		for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 1.5, longestWaitMs)) {
+			signal.throwIfAborted();
+			const locked = file !== null && heldFiles.has(file);
+			if (!locked) {
+				if (file !== null) heldFiles.add(file);
+				try {
+					return await attachOnce(target, file, options);
+				} catch (error) {
+					if (file !== null) heldFiles.delete(file);
+					if (!isLocked(error)) throw unavailable(target, error);
+					if (clock.now() >= giveUpAt) throw stillLocked(target, lockWaitMs, error);
+					waited = true;
+					if (file !== null) putSign(file);
+				}
+			} else if (clock.now() >= giveUpAt) {
+				throw stillLocked(target, lockWaitMs, null);
 			}
-		} else if (clock.now() >= giveUpAt) {
-			throw stillLocked(target, lockWaitMs, null);
+			log.debug("waiting for a database file that is in use", { tenant: target.tenant, waitMs });
+			await clock.sleep(Math.max(1, Math.min(waitMs, giveUpAt - clock.now())), signal);
 		}
-		log.debug("waiting for a database file that is in use", { tenant: target.tenant, waitMs });
-		await clock.sleep(Math.max(1, Math.min(waitMs, giveUpAt - clock.now())), signal);
+	} finally {
+		// Others who wait renew it in a moment.
+		if (waited && file !== null) removeSign(file);
 	}
 }
 
