@@ -1,15 +1,21 @@
 /** Uploads that are loaded while they arrive, with the real sink: what comes of them is what would have come without. */
 import { createHash } from "node:crypto";
+import { mkdtemp, readdir, readlink, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { tableFromArrays, tableToIPC } from "apache-arrow";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import type { ManifestPart } from "../../src/flow.ts";
 import { createEarlyUploads, type EarlyUploads } from "../../src/replay/early-uploads.ts";
 import { createLoaderSide } from "../../src/replay/loader-link.ts";
+import { appendBody, readAppended } from "../../src/stage/append-body.ts";
 import { completeStaged, completeUpload } from "../../src/stage/complete-upload.ts";
 import { putPart } from "../../src/stage/put-part.ts";
 import { stageBody } from "../../src/stage/stage-body.ts";
 import { abortUpload, createUpload, type NewUpload } from "../../src/stage/stage-upload.ts";
+import { createFsStore } from "../../src/stage/stores/fs-store.ts";
 import { uploadOf } from "../unit/stage/stage-world.ts";
 import { arrowNumbers } from "./arrow-bytes.ts";
 import { ReplayWorld } from "./replay-world.ts";
@@ -327,14 +333,58 @@ describe("an upload that is loaded while it arrives", () => {
 		expect(await loadsInLedger()).toEqual([first]);
 	});
 
+	it("may be one that is appended to", async () => {
+		start();
+		const id = await open({ appends: { length: null, repr_digest: null } });
+		for (let at = 0; at < stream.length; at += 10_000) {
+			const upload = await readAppended(world.complete, "acme", id);
+			await appendBody(world.complete, upload, bodyOf(stream.subarray(at, at + 10_000)));
+		}
+		await until(() => readsOfParts(id).length > parts.length, "its parts are read");
+		const { parts: all } = await readAppended(world.complete, "acme", id);
+		await complete(id, all.length);
+		expect(await world.receipt(id)).toMatchObject({ rows_inserted: rows, parts: all.length });
+		expect(early.counts()).toMatchObject({ committed: 1, "given up": 0 });
+		expect(await count()).toBe(rows);
+	});
+
 	it("is no small upload, no dry run and no IPC file", async () => {
 		start();
+		const ids = Int32Array.from({ length: rows }, (_, at) => at);
+		const file = new Uint8Array(tableToIPC(tableFromArrays({ id: ids }), "file"));
+		const whole = await world.upload(cut(file));
+		expect(await world.receipt(whole)).toMatchObject({ rows_inserted: rows });
 		const small = await world.ingest(arrowNumbers(3));
 		const dry = await world.upload(parts, { dry_run: true });
 		expect(await world.receipt(small)).toMatchObject({ rows_inserted: 3 });
 		expect(await world.receipt(dry)).toMatchObject({ rows_inserted: rows });
-		expect(early.counts().committed).toBe(0);
+		expect(early.counts()).toMatchObject({ committed: 0, "given up": 2 });
 	});
+});
+
+it("no file stays open, whatever becomes of a load", async () => {
+	const folder = await mkdtemp(join(tmpdir(), "early-loads-"));
+	const store = await createFsStore({ folder });
+	await world.fixture.remove();
+	world = new ReplayWorld(() => store);
+	start();
+	const openFiles = async () => {
+		const fds = await readdir("/proc/self/fd").catch(() => []);
+		const paths = fds.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ""));
+		return (await Promise.all(paths)).filter((path) => path.startsWith(folder));
+	};
+	const reading = async () => (await openFiles()).length > 0;
+	await world.receipt(await world.upload(parts));
+	// Refused before a row is read: its part stayed open until the collector found it.
+	const refused = await world.upload(parts, { mode: "create" });
+	expect(await world.receipt(refused)).toMatchObject({ error: { code: "table_exists" } });
+	const gone = await open();
+	for (let at = 0; at < 10; at++) await put(gone, at + 1, parts[at]!);
+	for (let turn = 0; turn < 100 && !(await reading()); turn++);
+	await abortUpload(world.complete, "acme", gone);
+	await until(() => ended() === 3, "all have ended");
+	await expect.poll(openFiles).toEqual([]);
+	await rm(folder, { recursive: true });
 });
 
 describe("uploads that are loaded while they arrive", () => {
