@@ -39,6 +39,8 @@ export const defaultLimits: Limits = {
 export const maxJsonBodyBytes = 1 * MiB;
 /** A caller that sends nothing of its body for so long is given up. */
 export const idleBodyMs = 60_000;
+/** Or less than this in so long: 273 bytes a second, a small part of what the slowest mobile network does. */
+export const minBytesInIdleMs = 16_384;
 /** Names of tables, schemas and columns, in UTF-8. */
 export const maxNameBytes = 255;
 export const maxIdempotencyKeyChars = 255;

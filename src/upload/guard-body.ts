@@ -1,11 +1,11 @@
 /**
  * A request's body as bytes that can be trusted to be what was announced: what
- * breaks off, ends early or stops coming errors with `truncated_stream` before it
- * could be taken for whole; what is too long for us is refused before it is read.
+ * breaks off, ends early, stops coming or only drips errors with `truncated_stream`
+ * before it could be taken for whole; what is too long for us is refused before it is read.
  */
 import { type Clock, noLongerNeeded } from "../clock.ts";
 import { IngestError } from "../errors.ts";
-import { idleBodyMs } from "../limits.ts";
+import { idleBodyMs, minBytesInIdleMs } from "../limits.ts";
 import { readContentLength } from "./read-headers.ts";
 
 export interface GuardedBody {
@@ -21,7 +21,7 @@ export interface GuardOptions {
 	maxBytes: number;
 	/** The runtime's own way to read a body, where it has a better one. */
 	bodyOf?: ((request: Request) => ReadableStream<Uint8Array> | null) | undefined;
-	/** A caller that sends nothing for so long is given up. */
+	/** A caller that sends nothing for so long, or next to nothing, is given up. */
 	idleMs?: number;
 }
 
@@ -46,7 +46,7 @@ function guarded(
 	{ clock, what, idleMs = idleBodyMs }: GuardOptions,
 ): ReadableStream<Uint8Array> {
 	let reader: ReadableStreamDefaultReader<Uint8Array> | null | undefined;
-	const watch = new IdleWatch(clock, idleMs);
+	const watch = new SlowWatch(clock, idleMs);
 	let received = 0;
 	const cut = (detail: string, cause?: unknown) =>
 		new IngestError("truncated_stream", `${what}: ${detail}`, { cause });
@@ -72,8 +72,8 @@ function guarded(
 					watch.stop();
 					reader?.cancel(cause).catch(() => {});
 					if (cause instanceof IngestError) throw cause;
-					if (cause === watch.idle)
-						throw cut(`nothing came for ${idleMs} ms after ${received} bytes`);
+					if (cause instanceof TooSlow)
+						throw cut(`${cause.came} bytes came in ${idleMs} ms, after ${received} in all`);
 					throw cut(`the body broke off after ${received} bytes`, cause);
 				}
 			},
@@ -86,13 +86,19 @@ function guarded(
 	);
 }
 
-/** One timer a body, not one a chunk; only time spent waiting for the caller counts. */
-class IdleWatch {
-	readonly idle = new Error("idle");
+/**
+ * Gives up who sends nothing for `idleMs`, and who sends less than `minBytesInIdleMs` in
+ * so much waiting: a byte now and then keeps no connection. One timer a body, not one
+ * a chunk; only time spent waiting for the caller counts.
+ */
+class SlowWatch {
 	readonly #over = new AbortController();
 	readonly #clock: Clock;
 	readonly #idleMs: number;
 	#waitingSince: number | null = null;
+	/** Waited for, and what came meanwhile, since enough came last. */
+	#waitedMs = 0;
+	#came = 0;
 	#giveUp: (reason: unknown) => void = () => {};
 	#started = false;
 
@@ -101,15 +107,29 @@ class IdleWatch {
 		this.#idleMs = idleMs;
 	}
 
-	next<T>(read: Promise<T>): Promise<T> {
+	next(read: Promise<Chunk>): Promise<Chunk> {
 		if (!this.#started) this.#run();
-		this.#waitingSince = this.#clock.now();
+		const since = this.#clock.now();
+		this.#waitingSince = since;
 		return new Promise((resolve, reject) => {
 			this.#giveUp = reject;
-			read.then(resolve, reject).finally(() => {
-				this.#waitingSince = null;
-			});
+			read
+				.then((chunk) => {
+					this.#count(this.#clock.now() - since, chunk.value?.length ?? 0);
+					resolve(chunk);
+				}, reject)
+				.finally(() => {
+					this.#waitingSince = null;
+				});
 		});
+	}
+
+	#count(ms: number, bytes: number): void {
+		this.#waitedMs += ms;
+		this.#came += bytes;
+		if (this.#came < minBytesInIdleMs) return;
+		this.#waitedMs = 0;
+		this.#came = 0;
 	}
 
 	stop(): void {
@@ -121,9 +141,23 @@ class IdleWatch {
 		const { signal } = this.#over;
 		while (!signal.aborted) {
 			const since = this.#waitingSince;
-			const left = since === null ? this.#idleMs : since + this.#idleMs - this.#clock.now();
-			if (left <= 0) return this.#giveUp(this.idle);
-			await this.#clock.sleep(left, signal).catch(() => {});
+			const waiting = since === null ? 0 : this.#clock.now() - since;
+			const left = this.#idleMs - this.#waitedMs - waiting;
+			if (left <= 0 && since !== null) return this.#giveUp(new TooSlow(this.#came));
+			await this.#clock.sleep(Math.max(left, restMs), signal).catch(() => {});
 		}
 	}
 }
+
+type Chunk = ReadableStreamReadResult<Uint8Array>;
+
+class TooSlow extends Error {
+	readonly came: number;
+	constructor(came: number) {
+		super("too slow");
+		this.came = came;
+	}
+}
+
+/** Between two looks at a caller who isn't waited for just now. */
+const restMs = 1_000;
