@@ -78,13 +78,13 @@ describe("requests to the store", () => {
 		expect(deleted).toBe(0);
 	});
 
-	it("are three writes of the HTTP side for a load in one request", async () => {
+	it("are two writes of the HTTP side for a small load in one request", async () => {
 		await ask("POST", "/v1/ingest/warm", arrowNumbers(3));
 		const before = await counted(() => ask("GET", "/v1/loads?limit=1"));
 		expect(before.put ?? 0).toBe(0);
 		const { put = 0 } = await counted(() => ask("POST", "/v1/ingest/warm", arrowNumbers(3)));
-		// upload.json, the part, manifest.json; then the loader's table, receipt and index.
-		expect(put).toBeLessThanOrEqual(3 + 1 + 2 + 1);
+		// The part and manifest.json; then the loader's table, receipt and index.
+		expect(put).toBeLessThanOrEqual(2 + 1 + 2 + 1);
 	});
 });
 
