@@ -373,14 +373,15 @@ it("no file stays open, whatever becomes of a load", async () => {
 		const paths = fds.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ""));
 		return (await Promise.all(paths)).filter((path) => path.startsWith(folder));
 	};
-	const reading = async () => (await openFiles()).length > 0;
-	await world.receipt(await world.upload(parts));
-	// Refused before a row is read: its part stayed open until the collector found it.
-	const refused = await world.upload(parts, { mode: "create" });
+	// Small files are read at once and closed.
+	const long = arrowNumbers(1_000_000);
+	const large = [0, 1, 2, 3].map((at) => long.subarray(at * 1_000_000, (at + 1) * 1_000_000));
+	await world.receipt(await world.upload([...large, long.subarray(4_000_000)]));
+	// Refused before a row is read: its parts stayed open until the collector found them.
+	const refused = await world.upload(large, { mode: "create" });
 	expect(await world.receipt(refused)).toMatchObject({ error: { code: "table_exists" } });
 	const gone = await open();
-	for (let at = 0; at < 10; at++) await put(gone, at + 1, parts[at]!);
-	for (let turn = 0; turn < 100 && !(await reading()); turn++);
+	for (const [at, part] of large.entries()) await put(gone, at + 1, part);
 	await abortUpload(world.complete, "acme", gone);
 	await until(() => ended() === 3, "all have ended");
 	await expect.poll(openFiles).toEqual([]);
