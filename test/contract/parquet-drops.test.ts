@@ -293,6 +293,20 @@ describe("a Parquet file under drop/", () => {
 		},
 	);
 
+	it("may have columns that are named as DuckDB names its own", async () => {
+		const sql =
+			"SELECT 'x' AS File_Row_Number, 'y' AS filename, 'z' AS rowid, TIME '10:00:00' AS v FROM range(3)";
+		const bytes = await parquetOf(sql, ", COMPRESSION UNCOMPRESSED");
+		const broken = replaceInt64(bytes, 36_000_000_000n, -1n);
+		const { error } = await drop("main/t/x.parquet", broken);
+		expect(error).toMatchObject({ code: "invalid_arrow", column: "v" });
+		expect(error).not.toHaveProperty("row");
+		expect((await drop("main/t/y.parquet", bytes)).status).toBe("committed");
+		expect(
+			await rows('SELECT File_Row_Number, filename, t."rowid", v::VARCHAR FROM t LIMIT 1'),
+		).toEqual([["x", "y", "z", "10:00:00"]]);
+	});
+
 	it("is held to the limits of a load", async () => {
 		const limited = async (limits: Partial<Limits>, bytes: Uint8Array) => {
 			await world.stop();

@@ -19,6 +19,7 @@ import { IngestError } from "../../errors.ts";
 import type { Warning } from "../../flow.ts";
 import { invalidParquet } from "../../parquet/invalid-parquet.ts";
 import type { ParquetFooter } from "../../parquet/parquet-footer.ts";
+import { sameName } from "../../table-name.ts";
 import type { ParquetFile, ParquetReader } from "../batch-sink.ts";
 import { arrowFieldOf } from "./arrow-field.ts";
 import { errorClass, withoutClass } from "./engine-errors.ts";
@@ -28,8 +29,8 @@ import { quoteIdentifier, quoteText } from "./sql-names.ts";
 import { columnTypes, rows } from "./target-table.ts";
 
 /** Its path says nothing about its columns. */
-export function parquetRelation(path: string, more = ""): string {
-	return `read_parquet(${quoteText(path)}, hive_partitioning = false${more})`;
+export function parquetRelation(path: string): string {
+	return `read_parquet(${quoteText(path)}, hive_partitioning = false)`;
 }
 
 export async function openParquet(
@@ -99,19 +100,27 @@ async function readThrough(
 		const poison = poisonOf(names[at]!, type);
 		return poison === null ? [] : [{ at, type, poison }];
 	});
-	const row = "duckdock_row";
+	// DuckDB's own count of rows, unless a column of the file has its name.
+	const counter = "file_row_number";
+	const isCounted = !columns.some(({ name }) => sameName(name, counter));
+	const row = "row";
 	const lists = checks.map(({ poison }) => `min(CASE WHEN ${poison} THEN ${row} END)`);
 	const [found] = await rows(
 		connection,
 		`SELECT ${["count(*)", ...lists].join(", ")}
-		 FROM (SELECT *, file_row_number FROM ${parquetRelation(path)}) AS file(${[...names, row].join(", ")})`,
+		 FROM (SELECT *, ${isCounted ? counter : "0"} FROM ${parquetRelation(path)}) AS file(${[...names, row].join(", ")})`,
 	);
 	for (const [n, { at, type }] of checks.entries()) {
 		const first = found![n + 1];
 		if (first === null) continue;
 		const column = columns[at]!.name;
-		const detail = `column ${JSON.stringify(column)} has a value in row ${first} that DuckDB's ${type} can't hold`;
-		const place = { column, row: Number(first), target_type: String(type) };
+		const where = isCounted ? ` in row ${first}` : "";
+		const detail = `column ${JSON.stringify(column)} has a value${where} that DuckDB's ${type} can't hold`;
+		const place = {
+			column,
+			...(isCounted ? { row: Number(first) } : {}),
+			target_type: String(type),
+		};
 		throw dates.has(type.typeId)
 			? new IngestError("cast_failed", detail, place)
 			: invalidParquet(detail, place);
