@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
+import { parseKeyToken } from "../../src/tenant/key-token.ts";
 
 export const root = resolve(import.meta.dirname, "../..");
 const entry = join(root, "functions/duckdock.js");
@@ -97,7 +98,7 @@ export interface World {
 	stop(): Promise<void>;
 	/** SIGKILL of the service and its loader. */
 	kill(): Promise<void>;
-	/** Stops everything and removes the folder. */
+	/** Stops everything, removes the folder, and fails where a log line holds the key's secret. */
 	end(): Promise<void>;
 	/** Log lines so far. */
 	log(): string;
@@ -161,6 +162,10 @@ export async function createWorld(settings: Record<string, string> = {}): Promis
 		async end() {
 			await ended("SIGKILL");
 			rmSync(folder, { recursive: true, force: true });
+			// Whatever the test was about: no line of any run holds a key's secret.
+			const { secret } = parseKeyToken(created.json.key)!;
+			const telling = log.split("\n").find((line) => line.includes(secret));
+			if (telling !== undefined) throw new Error(`a log line holds a secret: ${telling}`);
 		},
 		log: () => log,
 	};
