@@ -6,6 +6,7 @@
  * condition that nobody wrote in between.
  */
 import * as z from "zod";
+import { IngestError } from "../errors.ts";
 import type { ObjectStore } from "../stage/object-store.ts";
 import { assertTenantName } from "./tenant-name.ts";
 
@@ -37,6 +38,9 @@ export const untoldMs = 2_000;
 /** Of a loader that is silent for so long, the open loads are taken to be over. */
 export const loaderSilentMs = 60_000;
 
+/** Loaders write seldom; who loses so often leaves it for the next time. */
+const maxRounds = 10;
+
 export const usageKey = (tenant: string) => `usage/${assertTenantName(tenant)}.json`;
 
 export const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
@@ -57,20 +61,21 @@ export async function readUsage(store: ObjectStore, tenant: string, now: number)
 	return (await find(store, tenant)).usage ?? noUsage(now);
 }
 
-/** `change` sees what is there and returns what shall be; it is asked again where somebody else wrote meanwhile. */
+/** `store_unavailable` where others are always faster. `change` sees what is there and returns what shall be; it is asked again where somebody else wrote meanwhile. */
 export async function changeUsage(
 	store: ObjectStore,
 	tenant: string,
 	now: number,
 	change: (usage: Usage) => Promise<Usage>,
 ): Promise<Usage> {
-	for (;;) {
+	for (let round = 0; round < maxRounds; round++) {
 		const { usage, etag } = await find(store, tenant);
 		const next = await change(usage ?? noUsage(now));
 		const bytes = new TextEncoder().encode(JSON.stringify(next));
 		const condition = etag === null ? { ifAbsent: true } : { ifMatch: etag };
 		if (await store.put(usageKey(tenant), bytes, { ...condition, volatile: true })) return next;
 	}
+	throw new IngestError("store_unavailable", `others wrote ${usageKey(tenant)} ${maxRounds} times`);
 }
 
 async function find(
