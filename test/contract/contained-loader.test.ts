@@ -128,7 +128,7 @@ test("the first job starts it and is loaded; it drains, and the next job starts 
 	const { table } = uploadOf();
 	const rows = `SELECT count(*)::INT FROM "${table.schema}"."${table.table}"`;
 	expect(await query(join(folder, "db/acme.duckdb"), rows)).toEqual([[12]]);
-}, 120_000);
+});
 
 test("one that is woken loads what was lost on the way", async () => {
 	await stage(5, 120_000);
@@ -144,11 +144,11 @@ test("one that is woken loads what was lost on the way", async () => {
 			{ timeout: 60_000, interval: 1_000 },
 		)
 		.toEqual([[5]]);
-}, 90_000);
+});
 
 test("a job without a good signature is refused by the loader itself", async () => {
 	const answer = await contained.fetch(
 		new Request("https://loader/v1/replay", { method: "POST", body: "{}" }),
 	);
 	expect(answer.status).toBe(401);
-}, 60_000);
+});

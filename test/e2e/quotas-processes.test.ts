@@ -115,7 +115,7 @@ test("open uploads: twice the limit and no more, and a third process opens none"
 	expect(opened).toBeLessThanOrEqual(6);
 	const third = await service(settings);
 	expect(await upload(third)).toMatchObject({ status: 429, json: { code: "quota_exceeded" } });
-}, 60_000);
+});
 
 test("loads in parallel: twice the limit and no more while none can end, and a third process takes none", async () => {
 	const settings = { DUCKDOCK_QUOTA_PARALLEL_LOADS: "2" };
@@ -149,4 +149,4 @@ test("loads in parallel: twice the limit and no more while none can end, and a t
 			})
 			.toBe("committed");
 	}
-}, 120_000);
+});

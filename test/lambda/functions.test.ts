@@ -125,7 +125,7 @@ describe("the functions on Lambda", () => {
 		await replay.invoke(event);
 		expect(await receiptOf(id)).toMatchObject({ status: "committed" });
 		expect(await query(database, "SELECT count(*)::INT FROM once")).toEqual([[3]]);
-	}, 120_000);
+	});
 
 	it("tell what a request may carry and refuse what is larger", async () => {
 		const answer = await call("POST", "/v1/ingest/events", new Uint8Array(4_400_001));

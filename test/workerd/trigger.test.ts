@@ -171,7 +171,7 @@ test("a job that no try loads goes to the dead letters, has a last try there, an
 	expect(last[0]).toContain('"level":"error"');
 	expect(last[0]).toContain('"why":"the loader answered 503"');
 	expect(last[0]).toContain('"queue":"loads-dead"');
-}, 90_000);
+});
 
 test("a job that loads at its second try, or out of the dead letters, is not asked for again", async () => {
 	const [second, dead] = [newId(), newId()];
@@ -185,7 +185,7 @@ test("a job that loads at its second try, or out of the dead letters, is not ask
 	await expect.poll(() => linesOf(dead).at(-1), { timeout: 10_000 }).toContain('"loaded"');
 	expect(callsOf(second)).toBe(2);
 	expect(lines().filter((line) => line.includes('"error"'))).toEqual([]);
-}, 90_000);
+});
 
 test("messages that are none are dropped with an error line, and what came with them is loaded", async () => {
 	const id = newId();
