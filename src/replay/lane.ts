@@ -5,8 +5,8 @@
  * A transaction costs about the same for one small load as for thirty. Callers that upload again as
  * soon as they have their receipt come back one by one after a group has ended; if the first of
  * them began the next group, it would have it alone and the others would wait for it. So a group
- * waits until it has as many loads as the last one had, for as long as the last one took
- * and never long. Who comes after a group of one waits for nobody.
+ * waits a moment until half as many are there as shared lately: half, so that one half is loaded
+ * while the other is staged. Who comes alone again and again soon waits for nobody.
  */
 
 import type { Delivery } from "../trigger/replay-queue.ts";
@@ -17,11 +17,15 @@ const smallLoadBytes = 8 * 1024 * 1024;
 /** Staged bytes of one shared transaction. */
 const sharedBytes = 32 * 1024 * 1024;
 const maxLargePerTenant = 2;
-const longestPatienceMs = 100;
+const longestPatienceMs = 50;
+/** A group that ended before that says nothing of who comes now. */
+const memoryMs = 1_000;
 
 export interface Waiting {
 	load: BegunLoad;
 	delivery: Delivery;
+	/** Milliseconds since 1970. */
+	since: number;
 }
 
 export interface Lane {
@@ -31,12 +35,17 @@ export interface Lane {
 	sharing: boolean;
 	/** Loads that run alone. */
 	large: number;
-	/** The last group of small ones: how many there were; until when the next one waits for as many (ms since 1970). */
-	last: { loads: number; patientUntil: number };
+	/** Small loads that shared lately: of the last group, or half of what it was before. */
+	lately: number;
+	/** Of the last group of several: how long it took. */
+	tookMs: number;
+	/** When the last group ended, ms since 1970. */
+	endedAt: number;
 }
 
 export function createLane(tenant: string): Lane {
-	return { tenant, waiting: [], sharing: false, large: 0, last: { loads: 0, patientUntil: 0 } };
+	const none = { waiting: [], sharing: false, large: 0 };
+	return { tenant, ...none, lately: 0, tookMs: 0, endedAt: 0 };
 }
 
 export const isSmall = ({ size, manifest, deaths }: BegunLoad) =>
@@ -46,23 +55,27 @@ export const isSmall = ({ size, manifest, deaths }: BegunLoad) =>
 const isOrdered = ({ source, mode }: BegunLoad["manifest"]) =>
 	source.kind === "drop" && mode === "replace";
 
-/** Some small loads have run together. */
+/** A group of small loads is over. */
 export function groupEnded(lane: Lane, loads: number, tookMs: number, now: number): void {
-	const patienceMs = loads > 1 ? Math.min(longestPatienceMs, tookMs) : 0;
-	lane.last = { loads, patientUntil: now + patienceMs };
+	lane.lately = Math.max(loads, Math.floor(lane.lately / 2));
+	if (loads > 1) lane.tookMs = tookMs;
+	lane.endedAt = now;
 }
 
 /** Milliseconds that small loads wait yet for others to share with. */
 export function patienceMs(lane: Lane, maxShared: number, now: number): number {
-	const { loads, patientUntil } = lane.last;
-	if (lane.sharing || now >= patientUntil) return 0;
-	const small = lane.waiting.filter(({ load }) => isSmall(load)).length;
-	return small === 0 || small >= Math.min(loads, maxShared) ? 0 : patientUntil - now;
+	const { lately, tookMs, endedAt, waiting, sharing } = lane;
+	if (sharing || lately <= 1 || now - endedAt > memoryMs) return 0;
+	const small = waiting.filter(({ load }) => isSmall(load));
+	const first = small[0];
+	if (first === undefined || small.length >= Math.min(Math.ceil(lately / 2), maxShared)) return 0;
+	const since = Math.max(first.since, endedAt);
+	return Math.max(0, since + Math.min(longestPatienceMs, tookMs) - now);
 }
 
 /** Nothing of it is left to remember. */
-export function isIdle({ waiting, sharing, large, last }: Lane, now: number): boolean {
-	return waiting.length === 0 && !sharing && large === 0 && now >= last.patientUntil;
+export function isIdle({ waiting, sharing, large, endedAt }: Lane, now: number): boolean {
+	return waiting.length === 0 && !sharing && large === 0 && now - endedAt > memoryMs;
 }
 
 /** Takes from the lane what may run now; null: nothing may. `suspects`: only what was open when a loader died. */

@@ -120,8 +120,9 @@ export async function runReplayLoop(
 		const lane = lanes.get(job.tenant) ?? createLane(job.tenant);
 		lanes.set(job.tenant, lane);
 		const taken = early?.take(begun) ?? null;
-		if (taken === null) lane.waiting.push({ load: begun, delivery });
-		else track(conclude(lane, { load: begun, delivery }, taken));
+		const one = { load: begun, delivery, since: deps.clock.now() };
+		if (taken === null) lane.waiting.push(one);
+		else track(conclude(lane, one, taken));
 		pump();
 	}
 

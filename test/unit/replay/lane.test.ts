@@ -12,10 +12,16 @@ import type { BegunLoad } from "../../../src/replay/replay-one.ts";
 
 const mebi = 1024 * 1024;
 
-function waiting(load: { size?: number; deaths?: number; dry_run?: boolean } = {}): Waiting {
-	const { size = 1_000, deaths = 0, dry_run = false } = load;
+function waiting(
+	load: { size?: number; deaths?: number; dry_run?: boolean; since?: number } = {},
+): Waiting {
+	const { size = 1_000, deaths = 0, dry_run = false, since = 0 } = load;
 	const manifest = { dry_run, source: { kind: "http" }, mode: "append" } as Manifest;
-	return { load: { size, deaths, manifest } as BegunLoad, delivery: {} as Waiting["delivery"] };
+	return {
+		load: { size, deaths, manifest } as BegunLoad,
+		delivery: {} as Waiting["delivery"],
+		since,
+	};
 }
 const laneOf = (...loads: Waiting[]) => Object.assign(createLane("acme"), { waiting: loads });
 const which = { maxShared: 64, suspects: false, patient: false };
@@ -49,34 +55,47 @@ describe("the next group of a lane", () => {
 });
 
 describe("the patience of a lane", () => {
-	it("lasts until as many wait as ran last, or as long as those took, 100 ms at most", () => {
+	it("lasts until half as many wait as shared last, or as long as those took, 50 ms at most", () => {
 		const lane = laneOf(waiting());
-		groupEnded(lane, 3, 40, 1_000);
+		groupEnded(lane, 5, 40, 1_000);
 		expect(patienceMs(lane, 64, 1_000)).toBe(40);
 		expect(patienceMs(lane, 64, 1_030)).toBe(10);
 		expect(patienceMs(lane, 64, 1_040)).toBe(0);
 		lane.waiting.push(waiting(), waiting());
 		expect(patienceMs(lane, 64, 1_000)).toBe(0);
-		groupEnded(lane, 9, 5_000, 1_000);
-		expect(patienceMs(lane, 64, 1_000)).toBe(100);
+		groupEnded(lane, 31, 5_000, 1_000);
+		expect(patienceMs(lane, 64, 1_000)).toBe(50);
 		expect(patienceMs(lane, 3, 1_000)).toBe(0);
 	});
 
-	it("is none for whoever comes alone, and holds back no large load", () => {
+	it("begins with the first who comes after the group, within a second", () => {
+		const lane = laneOf(waiting({ since: 1_500 }));
+		groupEnded(lane, 31, 40, 1_000);
+		expect(patienceMs(lane, 64, 1_510)).toBe(30);
+		expect(patienceMs(laneOf(waiting({ since: 2_001 })), 64, 2_001)).toBe(0);
+		expect(patienceMs(lane, 64, 2_001)).toBe(0);
+	});
+
+	it("is soon none for who comes alone, and holds back no large load", () => {
 		const alone = laneOf(waiting());
 		expect(patienceMs(alone, 64, 0)).toBe(0);
-		groupEnded(alone, 1, 40, 1_000);
-		expect(patienceMs(alone, 64, 1_000)).toBe(0);
+		groupEnded(alone, 16, 40, 1_000);
+		const patience = [];
+		for (let n = 0; n < 5; n++) {
+			groupEnded(alone, 1, 5, 1_000);
+			patience.push(patienceMs(alone, 64, 1_000));
+		}
+		expect(patience).toEqual([40, 40, 0, 0, 0]);
 		const large = laneOf(waiting({ size: 9 * mebi }));
 		groupEnded(large, 5, 40, 1_000);
 		expect(patienceMs(large, 64, 1_000)).toBe(0);
 		expect(nextGroup(large, { ...which, patient: true })).toHaveLength(1);
 	});
 
-	it("is remembered by a lane in which nothing waits", () => {
+	it("is remembered by a lane in which nothing waits, for a second", () => {
 		const lane = createLane("acme");
 		groupEnded(lane, 5, 40, 1_000);
-		expect(isIdle(lane, 1_039)).toBe(false);
-		expect(isIdle(lane, 1_040)).toBe(true);
+		expect(isIdle(lane, 2_000)).toBe(false);
+		expect(isIdle(lane, 2_001)).toBe(true);
 	});
 });
