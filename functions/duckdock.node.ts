@@ -3,7 +3,7 @@
  * The command line's entry: reads the environment, constructs what commands need
  * when they need it, and ends with the command's exit code.
  */
-import "./garbage-collector.node.ts";
+import "./young-generation.node.ts";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, homedir, tmpdir } from "node:os";

@@ -1,5 +1,5 @@
 /** The loader as `all.node.ts` starts it: its configuration is the one argument, as JSON. */
-import "./garbage-collector.node.ts";
+import "./young-generation.node.ts";
 import process from "node:process";
 import { type LoaderConfig, runLoader } from "./run-loader.node.ts";
 

@@ -2,7 +2,7 @@
  * `duckdock load` without the command line around it: the time to the receipt, and
  * to the file let go. `load-file.ts FILE DB TABLE`
  */
-import "../../functions/garbage-collector.node.ts";
+import "../../functions/young-generation.node.ts";
 import { statSync } from "node:fs";
 import process from "node:process";
 import { loadLocalFiles } from "../../functions/load-files.node.ts";

@@ -2,7 +2,7 @@
  * The TypeScript client from a process of its own, first byte to receipt.
  * `push-parts.ts URL KEY FILE TABLE`
  */
-import "../../functions/garbage-collector.node.ts";
+import "../../functions/young-generation.node.ts";
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import process from "node:process";

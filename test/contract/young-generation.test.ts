@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { expect, it } from "vitest";
 
 const run = promisify(execFile);
-const setting = new URL("../../functions/garbage-collector.node.ts", import.meta.url);
+const setting = new URL("../../functions/young-generation.node.ts", import.meta.url);
 
 /** Full collections while 30,000 chunks of 64 KiB come by, of which a few are kept for a while. */
 async function fullCollections(...flags: string[]): Promise<number> {
@@ -35,24 +35,4 @@ it("chunks that come by set off hardly a full collection where the entries ask f
 	const asSet = await fullCollections(`--import=${fileURLToPath(setting)}`);
 	expect(byItself).toBeGreaterThan(10);
 	expect(asSet).toBeLessThanOrEqual(byItself / 3);
-});
-
-it("full collections have no helpers that mark beside DuckDB's threads where the entries ask for none", async () => {
-	const script = `
-		const kept = [];
-		for (let i = 0; i < 200; i++) {
-			kept.push(Buffer.allocUnsafeSlow(8_000_000));
-			if (kept.length > 8) kept.shift();
-			await new Promise((done) => setTimeout(done, 1));
-		}`;
-	/** KB of the heap that other threads have marked. */
-	const marked = async (...flags: string[]) => {
-		const args = [...flags, "--trace-concurrent-marking", "--input-type=module", "--eval", script];
-		const { stdout } = await run(process.execPath, args);
-		const tasks = stdout.matchAll(/concurrently marked (\d+)KB/g);
-		return [...tasks].reduce((sum, [, kilobytes]) => sum + Number(kilobytes), 0);
-	};
-	const byItself = await marked();
-	expect(byItself).toBeGreaterThan(1_000);
-	expect(await marked(`--import=${fileURLToPath(setting)}`)).toBeLessThan(byItself / 10);
 });
