@@ -3,9 +3,10 @@
  * the very schemas that validate. https://spec.openapis.org/oas/v3.1.0
  */
 import * as z from "zod";
-import { type ErrorCode, errorCodes } from "../errors.ts";
+import { type ErrorCode, errorCodes, IngestError } from "../errors.ts";
+import { answerExamples } from "./answer-examples.ts";
 import { jsonAnswer } from "./answers.ts";
-import { problemKinds } from "./problem-json.ts";
+import { problemKinds, problemOf } from "./problem-json.ts";
 import { type BytesBody, defineRoute, partialBody, type Route } from "./route.ts";
 import { problemsOf } from "./route-problems.ts";
 import { noQuery, problemSchema } from "./schemas.ts";
@@ -142,17 +143,31 @@ function responsesOf(route: Route, components: Json): Json {
 					}),
 			...(answer.schema === null
 				? {}
-				: { content: { [type]: { schema: jsonSchemaOf(answer.schema, components, "output") } } }),
+				: { content: { [type]: withExample(jsonSchemaOf(answer.schema, components, "output")) } }),
 		};
 	}
 	const schema = jsonSchemaOf(problemSchema, components, "output");
-	const content = { "application/problem+json": { schema } };
 	for (const [status, codes] of problemsByStatus(route)) {
-		responses[status] = { description: codes.map(describeCode).join("; "), content };
+		const examples = Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }]));
+		responses[status] = {
+			description: codes.map(describeCode).join("; "),
+			content: { "application/problem+json": { schema, examples } },
+		};
 	}
-	responses.default = { description: "A problem, with its code and whether to try again", content };
+	responses.default = {
+		description: "A problem, with its code and whether to try again",
+		content: { "application/problem+json": { schema } },
+	};
 	return responses;
 }
+
+/** A schema that the components hold has an example by its name. */
+function withExample(schema: Json): Json {
+	const name = typeof schema.$ref === "string" ? schema.$ref.split("/").at(-1)! : "";
+	return name in answerExamples ? { schema, example: answerExamples[name] } : { schema };
+}
+
+const exampleOf = (code: ErrorCode) => problemOf(new IngestError(code, errorCodes[code]));
 
 function problemsByStatus(route: Route): Map<number, ErrorCode[]> {
 	const found = new Map<number, ErrorCode[]>();

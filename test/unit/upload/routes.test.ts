@@ -9,6 +9,7 @@ import { openapiDocument } from "../../../src/upload/openapi.ts";
 import { problemKinds } from "../../../src/upload/problem-json.ts";
 import { problemsOf } from "../../../src/upload/route-problems.ts";
 import { routes } from "../../../src/upload/routes.ts";
+import { problemSchema } from "../../../src/upload/schemas.ts";
 
 /** What API.md opens to everyone. Nothing here knows a tenant. */
 const open = [
@@ -144,6 +145,37 @@ test("every code of the contract can be met on some route, and every route tells
 		const { responses } = paths[route.path]![route.method.toLowerCase()]!;
 		for (const code of problemsOf(route)) {
 			expect(responses[problemKinds[code].status]!.description).toContain(`${code}: `);
+		}
+	}
+});
+
+test("every answer that is JSON has an example for its status, and the schemas take it", () => {
+	const { paths } = openapiDocument(routes) as {
+		paths: Record<string, Record<string, { responses: Record<string, Told> }>>;
+	};
+	interface Told {
+		content?: Record<
+			string,
+			{ schema: object; example?: unknown; examples?: Record<string, { value: unknown }> }
+		>;
+	}
+	for (const route of routes) {
+		const { responses } = paths[route.path]![route.method.toLowerCase()]!;
+		for (const [status, { content }] of Object.entries(responses)) {
+			const problem = content?.["application/problem+json"];
+			const answer = content?.["application/json"];
+			if (problem !== undefined && status !== "default") {
+				for (const [code, { value }] of Object.entries(problem.examples!)) {
+					expect(problemSchema.parse(value)).toMatchObject({ code, status: Number(status) });
+				}
+				expect(Object.keys(problem.examples!)).not.toEqual([]);
+			}
+			if (answer !== undefined && route.id !== "openapi") {
+				expect([route.id, status, answer.example]).toEqual([route.id, status, expect.anything()]);
+				expect(route.answers[Number(status)]!.schema!.safeParse(answer.example)).toMatchObject({
+					success: true,
+				});
+			}
 		}
 	}
 });
