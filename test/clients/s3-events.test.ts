@@ -22,6 +22,7 @@ import {
 import { createIngestClient, type IngestClient } from "../../src/client/ingest-client.ts";
 import type { Receipt } from "../../src/flow.ts";
 import { arrowNumbers } from "../contract/arrow-bytes.ts";
+import { parquetOf } from "../contract/parquet-bytes.ts";
 import { superstorePath } from "../e2e/superstore.ts";
 import { cliJson, query } from "../e2e/world.ts";
 import {
@@ -210,6 +211,18 @@ describe("on S3, SQS and Lambda", () => {
 			rows_inserted: 4,
 			source: { kind: "drop", bucket: server.bucket, key },
 		});
+	});
+
+	it("a Parquet file under drop/ loads by DuckDB beside the function's own bundle", async () => {
+		const bytes = await parquetOf("SELECT range AS n, 'row ' || range AS t FROM range(5000)");
+		const key = "drop/acme/raw/columns/x.parquet";
+		await drop(key, Buffer.from(bytes));
+		await pump(empty);
+		const [receipt] = await history("raw.columns");
+		expect(receipt).toMatchObject({ status: "committed", rows_inserted: 5_000, batches: 1 });
+		expect(await query(database, "SELECT count(*)::INT, max(n)::INT FROM raw.columns")).toEqual([
+			[5_000, 4_999],
+		]);
 	});
 
 	it("more events of the same object change nothing (case 27)", async () => {
