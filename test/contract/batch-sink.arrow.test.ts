@@ -349,36 +349,32 @@ describe("text of the upload that becomes part of a type's SQL", () => {
 		"ARROW.JSON",
 		"x".repeat(100_000),
 		"\0",
-	])(
-		"an extension that is named to do harm is its storage, and no more: %j",
-		async (name) => {
-			await at.sql("CREATE TABLE victim(id INTEGER)", "INSERT INTO victim VALUES (1)");
-			const table = withMetadata(
-				"c",
-				vectorFromArray(["/etc/passwd", name.slice(0, 99)], new Utf8()),
-				{
-					"ARROW:extension:name": name,
-					"ARROW:extension:metadata": JSON.stringify({
-						type_name: name,
-						vendor_name: "DuckDB",
-						crs: name,
-					}),
-				},
-			);
-			for (const mode of ["create", "append"] as const) {
-				const receipt = await at.insert({ mode, ...(await arrow(table)) });
-				expect(receipt.columns.map(({ duckdb_type }) => duckdb_type)).toEqual(["VARCHAR"]);
-			}
-			expect(await at.sql("SELECT DISTINCT c FROM t ORDER BY length(c) = 11 DESC")).toEqual(
-				expect.arrayContaining([["/etc/passwd"], [name.slice(0, 99)]]),
-			);
-			expect(await at.sql("FROM victim")).toEqual([[1]]);
-			expect(
-				await at.sql("SELECT count(*)::INT FROM duckdb_databases() WHERE NOT internal"),
-			).toEqual([[1]]);
-		},
-		60_000,
-	);
+	])("an extension that is named to do harm is its storage, and no more: %j", async (name) => {
+		await at.sql("CREATE TABLE victim(id INTEGER)", "INSERT INTO victim VALUES (1)");
+		const table = withMetadata(
+			"c",
+			vectorFromArray(["/etc/passwd", name.slice(0, 99)], new Utf8()),
+			{
+				"ARROW:extension:name": name,
+				"ARROW:extension:metadata": JSON.stringify({
+					type_name: name,
+					vendor_name: "DuckDB",
+					crs: name,
+				}),
+			},
+		);
+		for (const mode of ["create", "append"] as const) {
+			const receipt = await at.insert({ mode, ...(await arrow(table)) });
+			expect(receipt.columns.map(({ duckdb_type }) => duckdb_type)).toEqual(["VARCHAR"]);
+		}
+		expect(await at.sql("SELECT DISTINCT c FROM t ORDER BY length(c) = 11 DESC")).toEqual(
+			expect.arrayContaining([["/etc/passwd"], [name.slice(0, 99)]]),
+		);
+		expect(await at.sql("FROM victim")).toEqual([[1]]);
+		expect(await at.sql("SELECT count(*)::INT FROM duckdb_databases() WHERE NOT internal")).toEqual(
+			[[1]],
+		);
+	});
 
 	test("quotes in names of nested fields stay in the names", async () => {
 		await at.sql("CREATE TABLE victim(id INTEGER)", "INSERT INTO victim VALUES (1)");

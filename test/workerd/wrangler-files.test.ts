@@ -19,8 +19,8 @@ const environments = ["", "staging", "production"];
 test.each([
 	...environments.map((env) => [upload, env] as const),
 	...environments.map((env) => [trigger, env] as const),
-	// It is of production alone; building its image needs an engine, which a rollout of none spares.
-	[loader, ""] as const,
+	// Building its image needs an engine, which a rollout of none spares.
+	...environments.map((env) => [loader, env] as const),
 ])("%s builds for '%s' as it would be deployed", async (config, env) => {
 	const ran = await runProcess(
 		process.execPath,
@@ -64,7 +64,9 @@ test.each(environments)(
 );
 
 test("no two environments share a name, a bucket or a queue", () => {
-	const all = environments.map((env) => read(upload, env));
+	const all = [upload, trigger, loader].flatMap((config) =>
+		environments.map((env) => read(config, env)),
+	);
 	const names = all.flatMap(({ name, r2_buckets, queues }) => [
 		name,
 		...r2_buckets.map(({ bucket_name }) => bucket_name),
@@ -73,14 +75,20 @@ test("no two environments share a name, a bucket or a queue", () => {
 	expect(new Set(names).size).toBe(names.length);
 });
 
-test("the consumer's binding in production is the container's Worker, which reads the bucket that is written", () => {
-	const consumer = read(trigger, "production");
-	const contained = read(loader, "");
-	expect(consumer.services).toMatchObject([{ binding: "LOADER", service: contained.name }]);
-	const [bucket] = read(upload, "production").r2_buckets;
-	expect(contained.vars.DUCKDOCK_STORE).toBe(`s3://${bucket!.bucket_name}`);
-	const [container] = contained.containers ?? [];
-	expect(contained.durable_objects.bindings).toMatchObject([{ class_name: container!.class_name }]);
-	expect(container!.max_instances).toBe(Number(contained.vars.LOADER_INSTANCES));
-	expect(contained.observability?.enabled).toBe(true);
-});
+test.each(["staging", "production"])(
+	"the consumer's binding in %s is the container's Worker, which reads the bucket that is written",
+	(env) => {
+		const contained = read(loader, env);
+		expect(read(trigger, env).services).toMatchObject([
+			{ binding: "LOADER", service: contained.name },
+		]);
+		const [bucket] = read(upload, env).r2_buckets;
+		expect(contained.vars.DUCKDOCK_STORE).toBe(`s3://${bucket!.bucket_name}`);
+		const [container] = contained.containers ?? [];
+		expect(contained.durable_objects.bindings).toMatchObject([
+			{ class_name: container!.class_name },
+		]);
+		expect(container!.max_instances).toBe(Number(contained.vars.LOADER_INSTANCES));
+		expect(contained.observability?.enabled).toBe(true);
+	},
+);
