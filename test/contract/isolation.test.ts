@@ -108,6 +108,12 @@ const tableTricks: ((table: string, victim: string) => string)[] = [
 	(table, victim) => `%22${victim}%22.${table}%22%3B--`,
 ];
 
+const appendHeaders = {
+	"Content-Type": "application/partial-upload",
+	"Upload-Offset": "0",
+	"Upload-Complete": "?1",
+};
+
 const keyed = routes.filter((route) => route.right !== "open" && route.right !== "metrics");
 
 interface Attempt {
@@ -140,7 +146,8 @@ function requestOf(attempt: Attempt, own: Belongings, id: string, table: string)
 			: route.id === "listTables"
 				? `?cursor=${encodeURIComponent(`../${victim}/main/`)}`
 				: "";
-	const body = json ? JSON.stringify(json) : route.method === "PUT" ? "other bytes" : undefined;
+	const bytes = route.method === "PUT" || route.method === "PATCH" ? "other bytes" : undefined;
+	const body = json ? JSON.stringify(json) : bytes;
 	return {
 		url: `${service.url}${path}${query}`,
 		init: {
@@ -149,6 +156,7 @@ function requestOf(attempt: Attempt, own: Belongings, id: string, table: string)
 				Authorization: `Bearer ${own.key}`,
 				"X-Request-Id": "same",
 				...(route.id === "ingest" ? { "Idempotency-Key": own.idempotencyKey } : {}),
+				...(route.method === "PATCH" ? appendHeaders : {}),
 			},
 			...(body === undefined ? {} : { body: new TextEncoder().encode(body) }),
 		},

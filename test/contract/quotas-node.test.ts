@@ -72,6 +72,26 @@ describe("quotas on Node", () => {
 		expect((await ask("quiet", "/v1/uploads", { method: "POST", body })).status).toBe(201);
 	});
 
+	test("uploads that take appends are open uploads too, until the last append", async () => {
+		const ask = await start({ DUCKDOCK_QUOTA_OPEN_UPLOADS: "1" });
+		const begin = () =>
+			ask("acme", "/v1/ingest/t", { method: "POST", headers: { "Upload-Complete": "?0" } });
+		const first = await begin();
+		expect(first.status).toBe(201);
+		expect(await refusal(await begin())).toMatchObject({ code: "quota_exceeded" });
+		const last = await ask("acme", first.headers.get("location")!, {
+			method: "PATCH",
+			body: arrowNumbers(3),
+			headers: {
+				"Content-Type": "application/partial-upload",
+				"Upload-Offset": "0",
+				"Upload-Complete": "?1",
+			},
+		});
+		expect(last.status).toBe(200);
+		expect((await begin()).status).toBe(201);
+	});
+
 	test("loads in parallel are bounded, and there is room again when one ends", async () => {
 		const ask = await start({ DUCKDOCK_QUOTA_PARALLEL_LOADS: "2" });
 		const results = await Promise.all(
