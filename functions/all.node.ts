@@ -30,6 +30,7 @@ import { createKeyStore } from "../src/tenant/key-store.ts";
 import { hasQuotas, limitsOfTenants } from "../src/tenant/limits-of-tenants.ts";
 import { createMemoryQueue } from "../src/trigger/queues/memory-queue.ts";
 import { createApp } from "../src/upload/create-app.ts";
+import { incomingBody } from "../src/upload/incoming-body.ts";
 import { createMetrics } from "../src/upload/metrics.ts";
 import {
 	informNode,
@@ -156,6 +157,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 		isLoopbackPeer: config.behindProxy ? () => false : isLoopbackPeer,
 		rawHeaders: rawHeadersOf,
 		inform: informNode,
+		bodyOf: (request, env) => incomingBody(env) ?? request.body,
 		runningAppends: createRunningAppends(),
 		corsOrigins: config.corsOrigins,
 		...limitsOfTenants(config, store, clock),

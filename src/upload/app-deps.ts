@@ -17,7 +17,7 @@ export interface AppDeps extends CompleteDeps {
 	/** What the platform before us takes in one request; null: all that the limits allow. */
 	maxRequestBytes?: number | null;
 	/** The runtime's own way to read a body, where it has a better one than `request.body`. */
-	bodyOf?(request: Request): ReadableStream<Uint8Array> | null;
+	bodyOf?(request: Request, env: unknown): ReadableStream<Uint8Array> | null;
 	/** Looks at the first bytes of what is sent and throws what the load would end with; `complete`: there are no more. */
 	refuseEarly?: { bytes: number; look(head: Uint8Array, complete: boolean): Promise<void> };
 	/** Sends an informational answer ahead of the one to come, where the runtime can. */

@@ -83,6 +83,7 @@ async function answerRequest(
 	const call: Call = {
 		deps,
 		request,
+		openBody: () => (deps.bodyOf ? deps.bodyOf(request, env) : request.body),
 		requestId: progress.requestId,
 		traceparent: readTraceparent(request.headers),
 		params,

@@ -19,8 +19,8 @@ export interface GuardOptions {
 	/** Names the body in messages. */
 	what: string;
 	maxBytes: number;
-	/** The runtime's own way to read a body, where it has a better one. */
-	bodyOf?: ((request: Request) => ReadableStream<Uint8Array> | null) | undefined;
+	/** The body, asked for when it is read. Absent: `request.body`. */
+	openBody?: (() => ReadableStream<Uint8Array> | null) | undefined;
 	/** A caller that sends nothing for so long, or next to nothing, is given up. */
 	idleMs?: number;
 }
@@ -36,7 +36,8 @@ export function guardBody(request: Request, options: GuardOptions): GuardedBody 
 	}
 	// Not touched before it is read: a runtime can drain a body that nobody holds, and
 	// who is refused early hears the answer and keeps the connection.
-	const open = () => (options.bodyOf ? options.bodyOf(request) : request.body)?.getReader() ?? null;
+	const { openBody = () => request.body } = options;
+	const open = () => openBody()?.getReader() ?? null;
 	return { stream: guarded(open, size, options), size };
 }
 

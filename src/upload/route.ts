@@ -37,6 +37,8 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 export interface Call<Query = unknown, Body = unknown> {
 	deps: AppDeps;
 	request: Request;
+	/** `request.body`, or the runtime's better way to it. */
+	openBody(): ReadableStream<Uint8Array> | null;
 	requestId: string;
 	traceparent: string | null;
 	/** Path parameters, percent-decoded. */

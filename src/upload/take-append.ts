@@ -79,7 +79,7 @@ async function append(
 	const length = await meetLength(call, upload, complete, size);
 	const { stream: guarded } = guardBody(request, {
 		clock: deps.clock,
-		bodyOf: deps.bodyOf,
+		openBody: call.openBody,
 		what: "the append",
 		maxBytes: Math.min(deps.limits.maxUploadBytes, deps.maxRequestBytes ?? Infinity),
 	});

@@ -85,7 +85,7 @@ export const ingest = defineRoute({
 		assertRoom(deps);
 		const { stream: guarded } = guardBody(request, {
 			clock: deps.clock,
-			bodyOf: deps.bodyOf,
+			openBody: call.openBody,
 			what: "the body",
 			maxBytes: Math.min(deps.limits.maxUploadBytes, deps.maxRequestBytes ?? Infinity),
 		});

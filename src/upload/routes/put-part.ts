@@ -37,7 +37,7 @@ export const putPart = defineRoute({
 		const sha256 = readContentDigest(request.headers);
 		const { stream: guarded, size } = guardBody(request, {
 			clock: deps.clock,
-			bodyOf: deps.bodyOf,
+			openBody: call.openBody,
 			what: `part ${n}`,
 			maxBytes: Math.min(deps.limits.maxPartBytes, deps.maxRequestBytes ?? Infinity),
 		});

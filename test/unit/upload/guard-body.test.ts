@@ -19,7 +19,7 @@ function setUp(chunks: { afterMs: number; bytes: number }[], headers: Record<str
 		clock,
 		what: "the body",
 		maxBytes: 1e9,
-		bodyOf: () => body,
+		openBody: () => body,
 	});
 	const reader = stream.getReader();
 	const all = async () => {
