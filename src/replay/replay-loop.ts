@@ -197,11 +197,11 @@ export async function runReplayLoop(
 			for (const { delivery, load } of group) if (load.deaths < maxDeaths) delivery.opened?.();
 			const loads = group.map(({ load }) => load);
 			const outcomes = await runLoads({ ...deps, tables }, lane.tenant, loads, cut);
-			for (const [at, { load, delivery }] of group.entries()) {
-				track(end(load, delivery, outcomes[at]!));
-			}
+			const ended = group.map(({ load, delivery }, at) => end(load, delivery, outcomes[at]!));
+			for (const one of ended) track(one);
 			if (suspect) await Promise.all(outcomes);
-			history.look(lane.tenant);
+			// Not before their receipts are written: the ledger has them already.
+			track(Promise.allSettled(ended).then(() => history.look(lane.tenant)));
 		} finally {
 			running--;
 			if (suspect) alone = false;

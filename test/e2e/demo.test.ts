@@ -5,6 +5,8 @@ describe("npm run demo", () => {
 	it("prints a committed receipt and the rows of a query", async () => {
 		const ran = await runProcess("npm", ["run", "demo"]);
 		expect(ran.code, ran.stderr).toBe(0);
+		// Whoever sees it for the first time sees no warning.
+		expect(ran.stdout + ran.stderr).not.toMatch(/"level":"(warn|error)"/);
 		const documents = ran.stdout
 			.split("\n")
 			.filter((line) => line.startsWith("{"))
