@@ -6,7 +6,8 @@
  *   schedule ──▶ replay function: what was lost is sent again, what is over is removed
  *
  * The target is elsewhere (MotherDuck, or a DuckLake): a function's disk does not last.
- * Nobody but the operator writes `keys/` and `drop.json`.
+ * Nobody but the operator writes keys and `drop.json`; what each function may do is in
+ * `allowed-calls.ts`.
  */
 import { CfnOutput, Duration, RemovalPolicy, Size, Stack, type StackProps } from "aws-cdk-lib";
 import * as cloudwatch from "aws-cdk-lib/aws-cloudwatch";
