@@ -1,4 +1,5 @@
 /** The next bytes of a body as one part object: streamed where the store can, in memory where it can't. */
+import { collectBytes } from "../collect-bytes.ts";
 import type { ManifestPart, UploadRequest } from "../flow.ts";
 import type { ChunkSource } from "./chunk-source.ts";
 import { measureBody } from "./measure-body.ts";
@@ -32,7 +33,7 @@ export function cutPart(
 			const direct = deps.store.needsKnownLength === true || little;
 			const cut = source.cut(deps.limits.partBytes, whole, read.resolve);
 			const measured = measureBody(cut, deps.createSha256());
-			const bytes = direct ? await collect(measured.stream) : measured.stream;
+			const bytes = direct ? await collectBytes(measured.stream) : measured.stream;
 			const info = await deps.store.put(key, bytes, { ifAbsent: true });
 			const { size, sha256 } = await measured.result();
 			return { key, part: info === null ? null : { n, key, size, etag: info.etag, sha256 } };
@@ -42,21 +43,4 @@ export function cutPart(
 		}
 	})();
 	return { read: read.promise, stored };
-}
-
-async function collect(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {
-	const chunks: Uint8Array[] = [];
-	let size = 0;
-	for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
-		chunks.push(chunk);
-		size += chunk.length;
-	}
-	if (chunks.length === 1) return chunks[0]!;
-	const bytes = new Uint8Array(size);
-	let at = 0;
-	for (const chunk of chunks) {
-		bytes.set(chunk, at);
-		at += chunk.length;
-	}
-	return bytes;
 }

@@ -4,6 +4,7 @@
  */
 import type { z } from "zod";
 import type { Clock } from "../clock.ts";
+import { collectBytes } from "../collect-bytes.ts";
 import { IngestError } from "../errors.ts";
 import { maxJsonBodyBytes } from "../limits.ts";
 import { guardBody } from "./guard-body.ts";
@@ -52,20 +53,9 @@ async function readBody(request: Request, clock: Clock): Promise<Uint8Array> {
 		maxBytes: maxJsonBodyBytes,
 		idleMs: idleJsonBodyMs,
 	});
-	const chunks: Uint8Array[] = [];
-	let size = 0;
-	for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
-		size += chunk.length;
+	return await collectBytes(stream, (size) => {
 		if (size > maxJsonBodyBytes) throw tooLarge(size);
-		chunks.push(chunk);
-	}
-	const bytes = new Uint8Array(size);
-	let at = 0;
-	for (const chunk of chunks) {
-		bytes.set(chunk, at);
-		at += chunk.length;
-	}
-	return bytes;
+	});
 }
 
 const tooLarge = (size: number) =>

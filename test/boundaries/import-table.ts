@@ -15,7 +15,7 @@ export interface Row {
 	node: boolean;
 }
 
-/** Types, numbers and errors that everybody speaks. */
+/** Types, numbers, errors and the few small tools that everybody has. */
 const words = [
 	"src/flow.ts",
 	"src/errors.ts",
@@ -26,6 +26,7 @@ const words = [
 	"src/target-template.ts",
 	"src/units.ts",
 	"src/config-values.ts",
+	"src/collect-bytes.ts",
 ];
 
 /** Bytes to checked record batches: the way lies in `src/arrow`, its parts in folders that only it opens. */

@@ -7,6 +7,7 @@
  * bodies of any length are cut into parts before they come here.
  */
 
+import { collectBytes } from "../../collect-bytes.ts";
 import { IngestError } from "../../errors.ts";
 import type { ObjectInfo, ObjectStore, PutOptions } from "../object-store.ts";
 import type { PresignPut } from "./presign-put.ts";
@@ -196,27 +197,15 @@ function checked(key: string, bytes: Uint8Array, { size }: PutOptions): Uint8Arr
 	);
 }
 
-async function gather(key: string, body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
-	const chunks: Uint8Array[] = [];
-	let size = 0;
-	for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
-		size += chunk.length;
-		if (size > maxGatheredBytes) {
-			throw new IngestError(
-				"too_large",
-				`${key}: a body without Content-Length has at most ${maxGatheredBytes} bytes here; send its length`,
-				{ extra: { limit_bytes: maxGatheredBytes } },
-			);
-		}
-		chunks.push(chunk);
-	}
-	const bytes = new Uint8Array(size);
-	let at = 0;
-	for (const chunk of chunks) {
-		bytes.set(chunk, at);
-		at += chunk.length;
-	}
-	return bytes;
+function gather(key: string, body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+	return collectBytes(body, (size) => {
+		if (size <= maxGatheredBytes) return;
+		throw new IngestError(
+			"too_large",
+			`${key}: a body without Content-Length has at most ${maxGatheredBytes} bytes here; send its length`,
+			{ extra: { limit_bytes: maxGatheredBytes } },
+		);
+	});
 }
 
 /** The binding compares ETags without their quotes. */
