@@ -163,9 +163,9 @@ describe("a file that can't be had", () => {
 		[
 			"is no database",
 			(path: string) => writeFileSync(path, "x".repeat(10_000)),
-			/not a valid DuckDB/,
+			/no DuckDB database/,
 		],
-		["is a folder", (path: string) => mkdirSync(path), /directory/],
+		["is a folder", (path: string) => mkdirSync(path), /no DuckDB database/],
 	])("a file that %s is target_unavailable with the reason", async (_, make, reason) => {
 		make(at.path);
 		const error = await at
