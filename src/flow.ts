@@ -34,7 +34,7 @@ export interface LoadParameters {
 	idempotency_key: string | null;
 }
 
-/** `uploads/{tenant}/{id}/upload.json`: written by upload, read by upload, replay and the sweep. Of a small body in one request: in its manifest alone. */
+/** `uploads/{tenant}/{id}/upload.json`: written by upload, read by upload, replay and the sweep. */
 export interface UploadRequest extends LoadParameters {
 	upload_id: string;
 	tenant: string;

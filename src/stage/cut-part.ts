@@ -13,7 +13,7 @@ export interface CutPart {
 }
 
 /** Bodies up to this are one write of known length. */
-export const smallBodyBytes = 256 * 1024;
+const smallBodyBytes = 256 * 1024;
 
 /** `read` settles when the source may be read on, `stored` when the part is durable. */
 export function cutPart(

@@ -4,16 +4,12 @@
  * In: the request and its body. Out: `upload.json`, `parts/00001 …` and what the
  * bytes are. Order: the request and the parts are written side by side (no one
  * loads before the manifest); a body that fails leaves a tombstone and no bytes.
- *
- * A small body has come whole before anything is written. Its request isn't written
- * apart: the manifest that follows at once says all of it. What a crash leaves between
- * the two is bytes without a request, which the sweep removes by their age.
  */
 
 import { asIngestError, IngestError } from "../errors.ts";
 import type { ManifestPart, UploadRequest } from "../flow.ts";
 import { ChunkSource } from "./chunk-source.ts";
-import { type CutPart, cutPart, smallBodyBytes } from "./cut-part.ts";
+import { type CutPart, cutPart } from "./cut-part.ts";
 import { putJson } from "./json-object.ts";
 import { uploadKey } from "./object-keys.ts";
 import {
@@ -48,18 +44,10 @@ export async function stageBody(
 ): Promise<StagedBody> {
 	const upload = newUpload(deps, fields);
 	const { tenant, upload_id: id } = upload;
-	const source = sourceOf(deps, body);
-	let small: boolean;
-	try {
-		small = await source.endsWithin(Math.min(smallBodyBytes, deps.limits.partBytes - 1));
-	} catch (error) {
-		source.cancel(error);
-		throw asIngestError(error);
-	}
-	const request = small ? Promise.resolve() : putJson(deps.store, uploadKey(tenant, id), upload);
+	const request = putJson(deps.store, uploadKey(tenant, id), upload);
 	request.catch(() => {});
 	try {
-		const staged = await cutBody(deps, upload, source, options);
+		const staged = await cutBody(deps, upload, body, options);
 		await request;
 		return staged;
 	} catch (error) {
@@ -81,8 +69,15 @@ export async function discardUpload(deps: StageDeps, tenant: string, id: string)
 	}
 }
 
-function sourceOf({ limits }: StageDeps, body: ReadableStream<Uint8Array>): ChunkSource {
-	return new ChunkSource(body, (total) => {
+async function cutBody(
+	deps: StageDeps,
+	upload: UploadRequest,
+	body: ReadableStream<Uint8Array>,
+	options: { sha256?: string; signal?: AbortSignal },
+): Promise<StagedBody> {
+	const { limits } = deps;
+	const { tenant, upload_id: id } = upload;
+	const source = new ChunkSource(body, (total) => {
 		if (total > limits.maxUploadBytes) {
 			throw new IngestError(
 				"too_large",
@@ -91,16 +86,6 @@ function sourceOf({ limits }: StageDeps, body: ReadableStream<Uint8Array>): Chun
 			);
 		}
 	});
-}
-
-async function cutBody(
-	deps: StageDeps,
-	upload: UploadRequest,
-	source: ChunkSource,
-	options: { sha256?: string; signal?: AbortSignal },
-): Promise<StagedBody> {
-	const { limits } = deps;
-	const { tenant, upload_id: id } = upload;
 	// Whether a repeat of a key has the same content, the parts' digests tell.
 	const whole = options.sha256 === undefined ? null : deps.createSha256();
 	const parts: Promise<ManifestPart>[] = [];

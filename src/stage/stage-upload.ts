@@ -3,7 +3,7 @@
  *
  *   createUpload  upload.json                       the request, durable
  *   putPart       parts/, sums/                     (put-part.ts)
- *   stageBody     [upload.json], parts/             one request of any length (stage-body.ts)
+ *   stageBody     upload.json, parts/               one request of any length (stage-body.ts)
  *   complete      manifest.json, put-if-absent      the load (complete-upload.ts)
  *   abort, expire manifest.json, put-if-absent      the tombstone
  *
@@ -205,29 +205,8 @@ async function readDecision(deps: StageDeps, tenant: string, id: string) {
 		getJson<UploadRequest>(deps.store, uploadKey(tenant, id)),
 		readManifest(deps.store, tenant, id),
 	]);
-	const request = requestOf(stored?.value ?? null, decision);
-	if (request === null) throw new IngestError("upload_not_found", "there is no such upload");
-	return { request, decision };
-}
-
-/** What the upload was asked for with, or null where there is none. */
-export async function readRequest(
-	store: ObjectStore,
-	tenant: string,
-	id: string,
-): Promise<UploadRequest | null> {
-	const stored = await getJson<UploadRequest>(store, uploadKey(tenant, id));
-	if (stored !== null) return stored.value;
-	return requestOf(null, await readManifest(store, tenant, id));
-}
-
-/** That of a small body is written with its manifest alone. */
-function requestOf(
-	stored: UploadRequest | null,
-	decision: Manifest | Tombstone | null,
-): UploadRequest | null {
-	if (stored !== null || decision === null || isTombstone(decision)) return stored;
-	return decision;
+	if (stored === null) throw new IngestError("upload_not_found", "there is no such upload");
+	return { request: stored.value, decision };
 }
 
 const isOver = (deps: StageDeps, request: UploadRequest) =>

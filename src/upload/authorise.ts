@@ -8,8 +8,8 @@
  */
 import { IngestError } from "../errors.ts";
 import type { LoadParameters, Receipt, TableName, UploadRequest } from "../flow.ts";
-import { isUploadId } from "../stage/object-keys.ts";
-import { readRequest } from "../stage/stage-upload.ts";
+import { getJson } from "../stage/json-object.ts";
+import { isUploadId, uploadKey } from "../stage/object-keys.ts";
 import { assertWritable, formatTableName, parseTableName } from "../table-name.ts";
 import type { Principal } from "../tenant/key-store.ts";
 import { type Right as KeyRight, rightsOfLoad } from "../tenant/rights.ts";
@@ -90,7 +90,7 @@ function assertRights(principal: Principal, needed: readonly KeyRight[]): void {
 
 /** The tenant's own upload whose table and mode the key holds; else `upload_not_found`. */
 async function findUpload(deps: AppDeps, principal: Principal, id: string): Promise<UploadRequest> {
-	const upload = isUploadId(id) ? await readRequest(deps.store, principal.tenant, id) : null;
+	const upload = isUploadId(id) ? await readUploadRequest(deps, principal.tenant, id) : null;
 	if (upload && mayLoad(principal, upload)) return upload;
 	throw new IngestError("upload_not_found", "there is no such upload");
 }
@@ -106,7 +106,7 @@ async function findReceipt(deps: AppDeps, principal: Principal, id: string): Pro
 async function findOwnLoad(deps: AppDeps, principal: Principal, id: string): Promise<Receipt> {
 	const receipt = isUploadId(id) ? await deps.receipts.read(principal.tenant, id) : null;
 	if (receipt && mayHold(principal, parseTableName(receipt.table))) {
-		const request = await readRequest(deps.store, principal.tenant, id);
+		const request = await readUploadRequest(deps, principal.tenant, id);
 		const policy = request?.on_extra_columns ?? "error";
 		assertRights(principal, rightsOfLoad(receipt.mode, policy));
 		return receipt;
@@ -127,4 +127,12 @@ function mayLoad(principal: Principal, load: LoadParameters): boolean {
 function someone(call: Call): Principal {
 	if (call.principal) return call.principal;
 	throw new IngestError("unauthenticated", "no key: send the header Authorization: Bearer dk_…");
+}
+
+async function readUploadRequest(
+	deps: AppDeps,
+	tenant: string,
+	id: string,
+): Promise<UploadRequest | null> {
+	return (await getJson<UploadRequest>(deps.store, uploadKey(tenant, id)))?.value ?? null;
 }

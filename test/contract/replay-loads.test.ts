@@ -148,7 +148,10 @@ describe("a staged upload", () => {
 		expect(receipt).toMatchObject({ status: "dry_run", rows_inserted: 3, committed_at: null });
 		expect(receipt.ddl?.join(";")).toContain("CREATE TABLE");
 		await world.stop();
-		expect(await world.keys(`uploads/acme/${id}/`)).toEqual([`uploads/acme/${id}/manifest.json`]);
+		expect(await world.keys(`uploads/acme/${id}/`)).toEqual([
+			`uploads/acme/${id}/manifest.json`,
+			`uploads/acme/${id}/upload.json`,
+		]);
 		const tables = await world.fixture.sql(
 			"SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'",
 		);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { completeStaged } from "../../../src/stage/complete-upload.ts";
 import { stageBody } from "../../../src/stage/stage-body.ts";
-import { readRequest, readUpload } from "../../../src/stage/stage-upload.ts";
+import { readUpload } from "../../../src/stage/stage-upload.ts";
 import { bodyOf, createStageWorld, sha256Of, textOf, uploadOf } from "./stage-world.ts";
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz";
@@ -34,31 +33,6 @@ describe("a body of any length", () => {
 		const staged = await stageBody(world, uploadOf(), bodyOf(...alphabet));
 		expect(staged.parts.map(({ size }) => size)).toEqual([13, 13]);
 		expect(staged.sha256).toBeNull();
-	});
-
-	it("that is small is written once, and its request with the manifest", async () => {
-		const world = createStageWorld();
-		const staged = await stageBody(world, uploadOf(), bodyOf("abc"));
-		const { upload_id: id } = staged.upload;
-		expect(await world.keys("uploads/")).toEqual([`uploads/acme/${id}/parts/00001`]);
-		await completeStaged(world, staged);
-		expect(await world.keys("uploads/")).toEqual([
-			`uploads/acme/${id}/manifest.json`,
-			`uploads/acme/${id}/parts/00001`,
-		]);
-		expect(await readRequest(world.store, "acme", id)).toMatchObject(staged.upload);
-		expect(await readUpload(world, "acme", id)).toMatchObject({
-			state: "completed",
-			request: staged.upload,
-			parts: staged.parts,
-		});
-	});
-
-	it("that breaks off while it is small leaves nothing at all", async () => {
-		const world = createStageWorld();
-		const cut = stageBody(world, uploadOf(), bodyOf("abc", new Error("reset")));
-		await expect(cut).rejects.toMatchObject({ code: "truncated_stream" });
-		expect(await world.keys()).toEqual([]);
 	});
 
 	it("of zero bytes has no parts", async () => {
