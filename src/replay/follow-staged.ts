@@ -7,7 +7,7 @@ import { fileMagic } from "../arrow/sniff.ts";
 import type { ManifestPart, ReplayJob } from "../flow.ts";
 import type { OpenStagedOptions, StagedSource } from "./open-staged.ts";
 import type { PartFeed } from "./part-feed.ts";
-import { mismatch, readPart } from "./part-reader.ts";
+import { mismatch, verifyPart } from "./part-reader.ts";
 import { openParts } from "./read-parts.ts";
 
 export interface FollowedSource extends StagedSource {
@@ -57,12 +57,7 @@ export function followStaged(
 				const part = await feed.wait(at, signal);
 				if (part === null) return;
 				if (verified.has(part.n) || part.sha256 === null) continue;
-				const bytes = readPart(part, await open(part), createSha256);
-				try {
-					while (!(await bytes.next()).done) signal.throwIfAborted();
-				} finally {
-					await bytes.close();
-				}
+				await verifyPart(part, await open(part), createSha256, signal);
 			}
 		},
 	};

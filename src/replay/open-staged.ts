@@ -13,7 +13,7 @@ import type { Sha256 } from "../arrow/codecs.ts";
 import { IngestError } from "../errors.ts";
 import type { Manifest, ManifestPart } from "../flow.ts";
 import { type PartStores, partsStore } from "../stage/parts-store.ts";
-import { mismatch, readPart } from "./part-reader.ts";
+import { mismatch, verifyPart } from "./part-reader.ts";
 import { openParts, sequenceOf } from "./read-parts.ts";
 
 export interface StagedSource extends ByteSource {
@@ -101,12 +101,7 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 		async verifyRest(signal) {
 			for (const part of parts) {
 				if (verified.has(part.n) || part.sha256 === null) continue;
-				const bytes = readPart(part, await open(part), createSha256);
-				try {
-					while (!(await bytes.next()).done) signal.throwIfAborted();
-				} finally {
-					await bytes.close();
-				}
+				await verifyPart(part, await open(part), createSha256, signal);
 				verified.add(part.n);
 			}
 		},

@@ -143,3 +143,18 @@ function streamed(body: ReadableStream<Uint8Array>) {
 		},
 	};
 }
+
+/** Reads a part to its end for nothing but its size and digest: `digest_mismatch` where they aren't the manifest's. */
+export async function verifyPart(
+	part: ManifestPart,
+	object: StoredObject,
+	createSha256: () => Sha256,
+	signal: AbortSignal,
+): Promise<void> {
+	const bytes = readPart(part, object, createSha256);
+	try {
+		while (!(await bytes.next()).done) signal.throwIfAborted();
+	} finally {
+		await bytes.close();
+	}
+}
