@@ -7,7 +7,7 @@ import process from "node:process";
 import { collectOutput, type Finished, notePeaks, runChild } from "./child.ts";
 import type { Dataset } from "./datasets/datasets.ts";
 import { cacheFolder, root } from "./folders.ts";
-import { startService } from "./service.ts";
+import { type Service, startService } from "./service.ts";
 
 export interface RunResult {
 	/** First byte to COMMIT, or to the receipt. */
@@ -83,6 +83,7 @@ export function httpOneRequest(data: Dataset, name = "HTTP, one request"): Bench
 			try {
 				const args = ["-sS", "--fail-with-body", "-X", "POST", "-T", data.path, "-H", "Expect:"];
 				const format = '\n{"seconds":%{time_total}}';
+				const before = service.cpuMs();
 				const run = await runChild("curl", [
 					...args,
 					"-H",
@@ -93,17 +94,37 @@ export function httpOneRequest(data: Dataset, name = "HTTP, one request"): Bench
 				]);
 				const [receipt, timing] = run.stdout.trim().split(/\n+/).slice(-2) as [string, string];
 				const peakBytes = service.peakBytes();
+				const extra = cpuOf(run, before, service);
 				await service.stop();
 				await check(data, service.databasePath);
 				return {
 					seconds: JSON.parse(timing).seconds,
 					rows: JSON.parse(receipt).rows_inserted,
 					peakBytes,
+					extra,
 				};
 			} finally {
 				await service.stop();
 			}
 		},
+	};
+}
+
+/** Processor time until the caller has its receipt: the caller's own, with its start, and the service's since `before`. */
+function cpuOf(
+	{ cpuSeconds: caller }: Finished,
+	before: Record<string, number>,
+	service: Service,
+): Record<string, number> {
+	const now = service.cpuMs();
+	const since = (name: string) => ((now[name] ?? Number.NaN) - (before[name] ?? 0)) / 1000;
+	const http = since("main");
+	const loader = since("child");
+	return {
+		"CPU s": caller + http + loader,
+		"caller CPU s": caller,
+		"HTTP CPU s": http,
+		"loader CPU s": loader,
 	};
 }
 
@@ -118,10 +139,12 @@ export function httpParts(
 			const service = await startService(folder, env);
 			try {
 				const args = [script("push-parts.ts"), service.url, service.key, data.path, table];
+				const before = service.cpuMs();
 				const run = await runChild(process.execPath, args);
 				const peakBytes = service.peakBytes();
+				const extra = cpuOf(run, before, service);
 				await service.stop();
-				return { ...(await ofScript(data, service.databasePath, run)), peakBytes };
+				return { ...(await ofScript(data, service.databasePath, run)), peakBytes, extra };
 			} finally {
 				await service.stop();
 			}

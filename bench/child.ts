@@ -6,19 +6,25 @@ import process from "node:process";
 export interface Finished {
 	stdout: string;
 	wallSeconds: number;
+	/** Processor time of it and its descendants; NaN where there is no /proc. */
+	cpuSeconds: number;
 	/** VmHWM in bytes, by process name; empty where there is no /proc. */
 	peakBytes: Record<string, number>;
 }
 
 const pollMs = 50;
 
-/** Rejects with standard error when the process ends with another code than 0. */
+/**
+ * Rejects with standard error when the process ends with another code than 0.
+ * Its processor time is that of all children that end meanwhile: run one at a time.
+ */
 export async function runChild(
 	command: string,
 	args: readonly string[],
 	env: Record<string, string> = {},
 ): Promise<Finished> {
 	const started = performance.now();
+	const before = childrenCpuSeconds();
 	const child = spawn(command, args, {
 		env: { ...process.env, ...env },
 		stdio: ["ignore", "pipe", "pipe"],
@@ -38,6 +44,7 @@ export async function runChild(
 	return {
 		stdout: output.stdout,
 		wallSeconds: (performance.now() - started) / 1000,
+		cpuSeconds: childrenCpuSeconds() - before,
 		peakBytes: peaks,
 	};
 }
@@ -45,15 +52,32 @@ export async function runChild(
 /** Processor time of a process so far, in milliseconds by process name as `notePeaks` has it; empty where there is no /proc. */
 export function cpuMs(pid: number, times: Record<string, number> = {}, name = "main") {
 	try {
-		const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-		// Behind the name in brackets: fields 14 and 15 of proc_pid_stat(5), in ticks of 10 ms.
-		const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-		times[name] = (times[name] ?? 0) + 10 * (Number(fields[11]) + Number(fields[12]));
+		const { own } = cpuTicks(pid);
+		times[name] = (times[name] ?? 0) + msPerTick * own;
 		for (const child of childrenOf(pid)) cpuMs(child, times, "child");
 	} catch {
 		// The process has ended, or there is no /proc.
 	}
 	return times;
+}
+
+/** Of the children that have ended and were waited for. */
+function childrenCpuSeconds(): number {
+	try {
+		return (msPerTick * cpuTicks("self").ofEndedChildren) / 1000;
+	} catch {
+		return Number.NaN;
+	}
+}
+
+const msPerTick = 10;
+
+/** Fields 14 to 17 of proc_pid_stat(5), which are the 12th and on behind the name in brackets. */
+function cpuTicks(pid: number | "self"): { own: number; ofEndedChildren: number } {
+	const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+	const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+	const ticks = (at: number) => Number(fields[at]) + Number(fields[at + 1]);
+	return { own: ticks(11), ofEndedChildren: ticks(13) };
 }
 
 function childrenOf(pid: number): number[] {

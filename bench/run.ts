@@ -1,5 +1,6 @@
 /**
- * `npm run bench [-- NAME…] [-- --rounds N]`: workloads in, a table and a JSON file out.
+ * `npm run bench [-- NAME…] [-- --rounds N] [-- --paths WORD,…]`: workloads in, a table and a JSON
+ * file out. With `--paths` just those whose name has one of the words in it.
  *
  * Every run of a path is a fresh process on a fresh DuckDB file; the order of the
  * paths is reversed each round; the table's first column is the ratio of medians to
@@ -13,11 +14,11 @@ import { cacheFolder, resultsFolder } from "./folders.ts";
 import { describeMachine } from "./machine.ts";
 import { findPython } from "./python.ts";
 import { median, printTable } from "./table.ts";
-import { type RunResult, type Workload, workloads } from "./workloads.ts";
+import { type BenchCase, type RunResult, type Workload, workloads } from "./workloads.ts";
 
 const { values, positionals } = parseArgs({
 	allowPositionals: true,
-	options: { rounds: { type: "string" }, list: { type: "boolean" } },
+	options: { rounds: { type: "string" }, paths: { type: "string" }, list: { type: "boolean" } },
 });
 if (values.list) {
 	for (const workload of workloads) console.log(`${workload.name.padEnd(12)} ${workload.describe}`);
@@ -45,7 +46,7 @@ async function runWorkload(workload: Workload): Promise<void> {
 	const python = findPython();
 	const started = Date.now();
 	console.error(`── ${workload.name}: ${workload.describe}`);
-	const cases = await workload.prepare(python);
+	const cases = onlyWanted(await workload.prepare(python));
 	const rounds = Number(values.rounds ?? workload.rounds);
 	const runs: (RunResult & { case: string; round: number })[] = [];
 	for (let round = 0; round < rounds && (round === 0 || Date.now() - started < budgetMs); round++) {
@@ -87,4 +88,14 @@ async function runWorkload(workload: Workload): Promise<void> {
 	);
 	printTable(workload, machine, rows);
 	console.log(`raw values: ${path}`);
+}
+
+function onlyWanted(cases: readonly BenchCase[]): readonly BenchCase[] {
+	if (values.paths === undefined) return cases;
+	const words = values.paths.toLowerCase().split(",");
+	const found = cases.filter(({ name }) => words.some((word) => name.toLowerCase().includes(word)));
+	if (found.length > 0) return found;
+	throw new Error(
+		`no path has ${words.join(" or ")} in its name: ${cases.map(({ name }) => name).join("; ")}`,
+	);
 }
