@@ -62,9 +62,8 @@ export const earlyWaitMs = 60_000;
 /** A loader that has the file looks this often whether another process waits for it. */
 export const targetTurnMs = 2_000;
 
-/** Batches handed to DuckDB: below the first they are merged, above the second sliced. */
-export const minScanRows = 50_000;
-export const maxScanRows = 122_880;
+/** Rows of a row group of DuckDB, and of the batches that it is handed: rebatch.ts. A multiple of its vectors of 2,048. */
+export const rowGroupRows = 122_880;
 /** Batches that may wait for DuckDB's threads: enough to keep them busy, and the loader's memory is bounded by it. 64 MiB took 46 MiB more at the peak. */
 export const maxQueuedScanBatches = 8;
 export const maxQueuedScanBytes = 32 * MiB;

@@ -35,7 +35,6 @@ import type { Codecs } from "./codecs.ts";
 import { planField } from "./form/form-field.ts";
 import { meteredCodecs } from "./form/metered-codecs.ts";
 import { keepNullPromise, takeBackPromises } from "./form/null-promise.ts";
-import { pieceRows } from "./form/piece-rows.ts";
 import { typeName } from "./type-name.ts";
 import type { CheckedBatch, Field, RawBatch, Schema } from "./types.ts";
 
@@ -50,7 +49,7 @@ export interface EngineForm {
 	 * (null-promise.ts).
 	 */
 	convert(raw: RawBatch): CheckedBatch;
-	/** The same, of more than `maxRows` rows in pieces: each is cut before it is converted, so that no more unfolds at once. */
+	/** The same, of more than `maxRows` rows (a multiple of 8) in pieces: each is cut before it is converted, so that no more unfolds at once. */
 	convertPieces(raw: RawBatch, maxRows: number): Generator<CheckedBatch>;
 }
 
@@ -102,10 +101,9 @@ export function planEngineForm(
 		convert: (raw) => convertRows(raw, 0, raw.length),
 		*convertPieces(raw, maxRows) {
 			if (rowsSeen === 0) takeBackPromises(schema.fields, raw.columns);
-			const rows = raw.length <= maxRows ? raw.length : pieceRows(raw.length, maxRows);
 			let from = 0;
 			do {
-				const length = Math.min(rows, raw.length - from);
+				const length = Math.min(maxRows, raw.length - from);
 				yield convertRows(raw, from, length);
 				from += length;
 			} while (from < raw.length);

@@ -11,7 +11,7 @@
 import { noLongerNeeded } from "../clock.ts";
 import { IngestError } from "../errors.ts";
 import type { StreamedCounts, Warning } from "../flow.ts";
-import { type Limits, maxScanRows, minScanRows } from "../limits.ts";
+import { type Limits, rowGroupRows } from "../limits.ts";
 import type { BatchReader } from "./batch-reader.ts";
 import type { ByteSource } from "./byte-source.ts";
 import type { Codecs, Sha256 } from "./codecs.ts";
@@ -85,8 +85,7 @@ class ArrowLoad implements BatchReader {
 	batches(signal: AbortSignal): AsyncIterable<CheckedBatch> {
 		this.#stopWith(signal);
 		return rebatch(this.engineFields, this.#checkedBatches(), this.#options.codecs, {
-			minRows: minScanRows,
-			maxRows: maxScanRows,
+			rows: rowGroupRows,
 		});
 	}
 

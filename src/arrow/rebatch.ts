@@ -1,111 +1,103 @@
 /**
  * In: checked batches of any size, in the engine's form. Out: the same rows in the
- * same order, in batches that DuckDB scans well: full vectors, several at a time.
+ * same order, in batches of exactly `rows` rows but for the last: row groups of DuckDB.
  *
- * Measured (4 M rows of two columns, 2 cores): batches of 100 rows ran at 0.6 M
- * rows/s, of 100,000 at 5.4, one of 4 M at 5, since one thread scans one batch.
- * So batches below `minRows` are joined by copying, those above `maxRows` cut
- * into equal pieces without copying values; batches without rows vanish.
+ * A batch that is a row group is compressed and written by the thread that scans it. Rows of
+ * smaller ones are kept in memory, put together again and compressed afterwards, by one thread while
+ * another waits in a loop. Measured, processor time and peak memory of the same rows sent in
+ * batches of 50,000 and handed on so, and in row groups (2 cores, DuckDB 1.5.5): 1 M rows of 50 int64
+ * columns 6.6 s and 1147 MiB, 4.0 s and 614 MiB; 6 M rows of lineitem 15.4 s and 882 MiB, 12.1 s and 538 MiB.
  *
- * Memory: at most `maxBytes` of small batches wait, which a join then copies once.
- * A batch that would take the join beyond is given out after what waits.
+ * What lies across a border is joined by copying; what lies between two is not copied.
+ * Batches without rows vanish.
+ *
+ * Memory: at most `maxBytes` wait, which a join then copies once. Where a row group would be
+ * larger, what waits goes out before it is one.
  */
 
-import { concatArrays } from "./array/concat-arrays.ts";
+import { concatSlices } from "./array/concat-arrays.ts";
 import { sliceArray } from "./array/slice-array.ts";
 import type { Codecs } from "./codecs.ts";
-import { pieceRows } from "./form/piece-rows.ts";
 import type { ArrayData, CheckedBatch, Field } from "./types.ts";
 
 export interface RebatchOptions {
-	/** Batches of fewer rows are joined with those that follow. */
-	minRows: number;
-	/** Batches of more rows are cut. */
-	maxRows: number;
-	/** Bytes of small batches that wait to be joined. */
+	/** A multiple of 8, as slices ask for. */
+	rows: number;
+	/** Bytes of batches that wait to be joined. */
 	maxBytes?: number;
 }
 
 /** Also below what 32-bit offsets of joined strings can hold. */
 const defaultMaxBytes = 64 * 1024 * 1024;
 
+/** Rows `from … from + length` of a batch. */
+interface BatchSlice {
+	batch: CheckedBatch;
+	from: number;
+	length: number;
+}
+
 export async function* rebatch(
 	fields: readonly Field[],
 	batches: AsyncIterable<CheckedBatch>,
 	codecs: Codecs,
-	{ minRows, maxRows, maxBytes = defaultMaxBytes }: RebatchOptions,
+	{ rows, maxBytes = defaultMaxBytes }: RebatchOptions,
 ): AsyncGenerator<CheckedBatch> {
-	let waiting: CheckedBatch[] = [];
-	let rows = 0;
-	let bytes = 0;
+	let waiting: BatchSlice[] = [];
+	let waitingRows = 0;
+	let waitingBytes = 0;
 	const shared = new Set<unknown>();
 	const joined = () => {
-		const batch = joinBatches(fields, waiting, codecs);
+		const batch = joinSlices(fields, waiting, codecs);
 		waiting = [];
-		rows = 0;
-		bytes = 0;
+		waitingRows = 0;
+		waitingBytes = 0;
 		shared.clear();
 		return batch;
 	};
 	for await (const batch of batches) {
-		if (batch.length === 0) continue;
-		const size = batchBytes(fields, batch, shared);
-		const isSmall = batch.length < minRows && size < maxBytes;
-		if (
-			waiting.length > 0 &&
-			(!isSmall || rows + batch.length > maxRows || bytes + size > maxBytes)
-		) {
+		let bytes = batchBytes(fields, batch, shared);
+		if (waitingRows > 0 && waitingBytes + bytes > maxBytes) {
 			yield joined();
+			bytes = batchBytes(fields, batch, shared);
 		}
-		if (!isSmall) {
-			yield* cutBatch(fields, batch, maxRows, codecs);
-			continue;
+		for (let from = 0; from < batch.length; ) {
+			const length = Math.min(batch.length - from, rows - waitingRows);
+			waiting.push({ batch, from, length });
+			waitingRows += length;
+			waitingBytes += (bytes * length) / batch.length;
+			from += length;
+			if (waitingRows === rows || waitingBytes >= maxBytes) yield joined();
 		}
-		waiting.push(batch);
-		rows += batch.length;
-		bytes += size;
-		if (rows >= minRows) yield joined();
 	}
-	if (waiting.length > 0) yield joined();
+	if (waitingRows > 0) yield joined();
 }
 
-function joinBatches(
+function joinSlices(
 	fields: readonly Field[],
-	batches: readonly CheckedBatch[],
+	slices: readonly BatchSlice[],
 	codecs: Codecs,
 ): CheckedBatch {
-	if (batches.length === 1) return batches[0]!;
-	let length = 0;
-	for (const batch of batches) length += batch.length;
+	if (slices.length === 1) {
+		const { batch, from, length } = slices[0]!;
+		if (length === batch.length) return batch;
+		if (from % 8 === 0) {
+			const columns = fields.map((field, i) =>
+				sliceArray(field, batch.columns[i]!, from, length, codecs),
+			);
+			return { length, columns } as unknown as CheckedBatch;
+		}
+	}
+	let total = 0;
+	for (const { length } of slices) total += length;
 	const columns = fields.map((field, i) =>
-		concatArrays(
+		concatSlices(
 			field,
-			batches.map((batch) => batch.columns[i]!),
+			slices.map(({ batch, from, length }) => ({ array: batch.columns[i]!, from, length })),
 			codecs,
 		),
 	);
-	return { length, columns } as unknown as CheckedBatch;
-}
-
-/** Pieces of about one size, each a whole number of vectors but for the last. */
-function* cutBatch(
-	fields: readonly Field[],
-	batch: CheckedBatch,
-	maxRows: number,
-	codecs: Codecs,
-): Generator<CheckedBatch> {
-	if (batch.length <= maxRows) {
-		yield batch;
-		return;
-	}
-	const rows = pieceRows(batch.length, maxRows);
-	for (let from = 0; from < batch.length; from += rows) {
-		const length = Math.min(rows, batch.length - from);
-		const columns = fields.map((field, i) =>
-			sliceArray(field, batch.columns[i]!, from, length, codecs),
-		);
-		yield { length, columns } as unknown as CheckedBatch;
-	}
+	return { length: total, columns } as unknown as CheckedBatch;
 }
 
 /**

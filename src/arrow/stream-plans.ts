@@ -9,7 +9,7 @@
  */
 
 import type { Warning } from "../flow.ts";
-import { type Limits, maxScanRows } from "../limits.ts";
+import { type Limits, rowGroupRows } from "../limits.ts";
 import { alignStream, mismatch } from "./align-stream.ts";
 import { createBatchChecker } from "./check-batch.ts";
 import type { Codecs } from "./codecs.ts";
@@ -79,7 +79,7 @@ export class StreamPlans {
 		const plan = this.#current!;
 		plan.check(raw);
 		let firstRow = 0;
-		for (const batch of plan.convertPieces(raw, maxScanRows)) {
+		for (const batch of plan.convertPieces(raw, rowGroupRows)) {
 			// Columns change places and nothing else: what was checked stays so.
 			const order = plan.order ?? batch.columns.map((_, i) => i);
 			const columns = order.map((position) => batch.columns[position]!);

@@ -20,7 +20,7 @@ import {
 } from "../../bench/datasets/columns.ts";
 import { createRandom } from "../../bench/datasets/random.ts";
 import { openArrow } from "../../src/arrow/open-arrow.ts";
-import { defaultLimits } from "../../src/limits.ts";
+import { defaultLimits, rowGroupRows } from "../../src/limits.ts";
 import { nodeCodecs } from "../../src/replay/node-codecs.ts";
 import type { ObjectStore } from "../../src/stage/object-store.ts";
 import { arrowNumbers } from "./arrow-bytes.ts";
@@ -134,8 +134,6 @@ describe("bytes digested", () => {
 });
 
 describe("bytes copied", () => {
-	const rowsPerBatch = 50_000;
-
 	function lineitemStream(batches: number, batchRows: number): Uint8Array {
 		const random = createRandom(3);
 		const made = Array.from({ length: batches }, () => {
@@ -192,16 +190,22 @@ describe("bytes copied", () => {
 		return { rows, perByte: bytes / stream.length, perBatch: allocations / batches };
 	}
 
-	it("are each byte once, into the body that DuckDB reads, for batches of a good size", async () => {
-		const { rows, perByte, perBatch } = await cost(lineitemStream(6, rowsPerBatch), 6);
-		expect(rows).toBe(6 * rowsPerBatch);
+	it("are each byte once, into the body that DuckDB reads, for batches of a row group", async () => {
+		const { rows, perByte, perBatch } = await cost(lineitemStream(3, rowGroupRows), 3);
+		expect(rows).toBe(3 * rowGroupRows);
 		expect(perByte).toBeLessThanOrEqual(1.001);
 		expect(perBatch).toBeLessThanOrEqual(2);
 	});
 
-	it("are each byte twice where small batches are merged", async () => {
-		const { rows, perByte } = await cost(lineitemStream(200, 500), 200);
-		expect(rows).toBe(100_000);
-		expect(perByte).toBeLessThanOrEqual(2.1);
+	it("are each byte twice where batches are joined or cut to row groups", async () => {
+		for (const [batches, batchRows] of [
+			[200, 500],
+			[6, 50_000],
+			[2, 150_000],
+		] as const) {
+			const { rows, perByte } = await cost(lineitemStream(batches, batchRows), batches);
+			expect(rows).toBe(batches * batchRows);
+			expect(perByte).toBeLessThanOrEqual(2.1);
+		}
 	});
 });

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { ByteSource } from "../../../src/arrow/byte-source.ts";
 import { type OpenOptions, openArrow } from "../../../src/arrow/open-arrow.ts";
 import type { ArrayData, Field } from "../../../src/arrow/types.ts";
-import { defaultLimits, type Limits, maxScanRows } from "../../../src/limits.ts";
+import { defaultLimits, type Limits, rowGroupRows } from "../../../src/limits.ts";
 import { nodeCodecs } from "../../../src/replay/node-codecs.ts";
 import { arrayOf, field, int, valuesOf } from "./support/arrays.ts";
 import { errorOf, sourceOf } from "./support/read-ipc.ts";
@@ -113,7 +113,7 @@ describe("opening a load", () => {
 
 	test("counts batches as sent, whatever the engine gets", async () => {
 		const many = Array.from({ length: 300 }, (_, i) => columns([i], [`t${i}`]));
-		const big = Array.from({ length: maxScanRows + 5 }, (_, i) => i);
+		const big = Array.from({ length: rowGroupRows + 5 }, (_, i) => i);
 		const one = writeStream([n], [[arrayOf(n, big)]]);
 		const small = await load([writeStream(fields, many)]);
 		expect(small.lengths).toEqual([300]);

@@ -78,48 +78,57 @@ async function through(sizes: readonly number[], options: Parameters<typeof reba
 const rowsOf = (batches: readonly CheckedBatch[]) =>
 	fields.map((of, i) => batches.flatMap((batch) => valuesOf(of, batch.columns[i]!)));
 
+const lengthsOf = (batches: readonly CheckedBatch[]) => batches.map(({ length }) => length);
+
 describe("rebatch", () => {
-	it("joins small batches, keeps their order, and loses empty ones", async () => {
-		const batches = await through([3, 0, 5, 1, 9, 0, 40, 2], { minRows: 10, maxRows: 50 });
-		expect(batches.map(({ length }) => length)).toEqual([18, 40, 2]);
-		expect(rowsOf(batches)).toEqual(rowsOf([batchOf(0, 60)]));
-	});
-
-	it("cuts big batches at whole vectors, in pieces of one size, without a copy", async () => {
-		const batches = await through([10_000], { minRows: 10, maxRows: 6_000 });
-		expect(batches.map(({ length }) => length)).toEqual([4_096, 4_096, 1_808]);
-		expect(rowsOf(batches)).toEqual(rowsOf([batchOf(0, 10_000)]));
-		const [first, second] = batches.map(({ columns }) => columns[0]!.buffers[1]!);
-		expect(second!.buffer).toBe(first!.buffer);
-	});
-
-	it("gives batches of a good size through as they are", async () => {
-		const sent = batchOf(0, 20);
-		async function* one() {
-			yield sent;
+	it("gives batches of the asked rows and the rest last, in order, whatever came", async () => {
+		for (const sizes of [
+			[3, 0, 5, 1, 9, 0, 40, 2],
+			[60],
+			[16, 16, 16, 12],
+			[1, 15, 16, 17, 11],
+			Array(60).fill(1),
+		]) {
+			const batches = await through(sizes, { rows: 16 });
+			expect(lengthsOf(batches)).toEqual([16, 16, 16, 12]);
+			expect(rowsOf(batches)).toEqual(rowsOf([batchOf(0, 60)]));
 		}
-		for await (const batch of rebatch(fields, one(), plainCodecs, { minRows: 10, maxRows: 50 }))
-			expect(batch).toBe(sent);
+		expect(await through([0, 0], { rows: 16 })).toEqual([]);
 	});
 
-	it("joins no more than fits: by rows and by bytes", async () => {
-		const byRows = await through([9, 9, 9, 9, 9, 9, 9], { minRows: 30, maxRows: 35 });
-		expect(byRows.map(({ length }) => length)).toEqual([27, 27, 9]);
-		const byBytes = await through(Array(20).fill(9), {
-			minRows: 10_000,
-			maxRows: 10_000,
-			maxBytes: 20_000,
-		});
-		expect(byBytes.length).toBeGreaterThan(1);
-		expect(rowsOf(byBytes)).toEqual(rowsOf([batchOf(0, 180)]));
+	it("gives a batch of the asked rows, or one that is alone, through as it is", async () => {
+		for (const size of [16, 5]) {
+			const sent = batchOf(0, size);
+			async function* one() {
+				yield sent;
+			}
+			for await (const batch of rebatch(fields, one(), plainCodecs, { rows: 16 }))
+				expect(batch).toBe(sent);
+		}
+	});
+
+	it("cuts a big batch without a copy", async () => {
+		const batches = await through([56], { rows: 16 });
+		const buffers = new Set(batches.map(({ columns }) => columns[0]!.buffers[1]!.buffer));
+		expect(buffers.size).toBe(1);
+	});
+
+	it("lets no more wait than fits, and none where one batch does not", async () => {
+		const maxBytes = 20_000;
+		const small = await through(Array(20).fill(9), { rows: 10_000, maxBytes });
+		expect(small.length).toBeGreaterThan(1);
+		expect(rowsOf(small)).toEqual(rowsOf([batchOf(0, 180)]));
+		const large = await through([7, 400, 9, 400], { rows: 10_000, maxBytes });
+		expect(lengthsOf(large)).toEqual([7, 400, 9, 400]);
+		expect(rowsOf(large)).toEqual(rowsOf([batchOf(0, 816)]));
 	});
 
 	it("loses no row at any mix of sizes", async () => {
 		const sizes = [1, 2_047, 2_048, 2_049, 0, 7, 8, 9, 4_095, 1];
 		const total = sizes.reduce((sum, size) => sum + size, 0);
-		const batches = await through(sizes, { minRows: 100, maxRows: 2_048 });
+		const batches = await through(sizes, { rows: 2_048 });
 		expect(rowsOf(batches)).toEqual(rowsOf([batchOf(0, total)]));
-		expect(Math.max(...batches.map(({ length }) => length))).toBeLessThanOrEqual(2_148);
+		expect(lengthsOf(batches)).toEqual([...Array(5).fill(2_048), total - 5 * 2_048]);
 	});
 });
 
