@@ -142,8 +142,10 @@ export class DictionaryBook {
 	}
 
 	#spend(bytes: number): void {
-		this.#rejoinableBytes -= bytes;
-		if (this.#rejoinableBytes >= 0) return;
+		if (bytes <= this.#rejoinableBytes) {
+			this.#rejoinableBytes -= bytes;
+			return;
+		}
 		throw new IngestError(
 			"too_large",
 			`the stream changes large dictionaries too often: more than ${maxRejoinedPerByte} bytes are to be joined again for each one sent; send larger deltas, or larger batches`,

@@ -18,6 +18,7 @@ import type { Codecs, Sha256 } from "./codecs.ts";
 import { readSource } from "./read-source.ts";
 import { rebatch } from "./rebatch.ts";
 import type { SourceEvent } from "./source-events.ts";
+import type { DecodedBatch, GatheredBatches } from "./stream-decoder.ts";
 import { StreamPlans } from "./stream-plans.ts";
 import type { CheckedBatch, Field } from "./types.ts";
 import { WarningList } from "./warning-list.ts";
@@ -95,16 +96,35 @@ class ArrowLoad implements BatchReader {
 			for await (const event of this.#events) {
 				this.#stop.signal.throwIfAborted();
 				if (event.kind === "schema") this.#plans.begin(event.schema, this.#sourceName);
-				else {
-					yield* this.#plans.convert({ ...event.batch, index: this.#batches });
-					this.#batches++;
-					this.#rows += event.batch.length;
-				}
+				else if (event.kind === "batch") yield* this.#checkedBatch(event.batch);
+				else yield* this.#checkedTogether(event.batches);
 			}
 		} finally {
 			this.#ended.abort(noLongerNeeded);
 			await this.#events.return(undefined);
 		}
+	}
+
+	*#checkedBatch(batch: DecodedBatch): Generator<CheckedBatch> {
+		yield* this.#plans.convert({ ...batch, index: this.#batches });
+		this.#batches++;
+		this.#rows += batch.length;
+	}
+
+	/** All at once, or where something is wrong with one of them, each by itself: that names batch and row. */
+	*#checkedTogether(batches: GatheredBatches): Generator<CheckedBatch> {
+		const { length, columns, count } = batches;
+		let converted: CheckedBatch[];
+		try {
+			converted = [...this.#plans.convert({ length, columns, index: this.#batches })];
+		} catch (error) {
+			if (!(error instanceof IngestError)) throw error;
+			for (const batch of batches.apart()) yield* this.#checkedBatch(batch);
+			return;
+		}
+		yield* converted;
+		this.#batches += count;
+		this.#rows += length;
 	}
 
 	counts(): StreamedCounts {

@@ -105,7 +105,11 @@ async function* readStream(
 		}
 		if (decoder === null) throw refuseBeforeSchema(message);
 		const batch = decoder.decode(message);
-		if (batch !== null) yield { kind: "batch", batch };
+		if (batch === null) continue;
+		yield { kind: "batch", batch };
+		for (let more = decoder.gather(cursor); more !== null; more = decoder.gather(cursor)) {
+			yield { kind: "batches", batches: more };
+		}
 	}
 }
 

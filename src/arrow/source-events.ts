@@ -4,12 +4,14 @@ import type { Warning } from "../flow.ts";
 import type { Limits } from "../limits.ts";
 import type { Codecs } from "./codecs.ts";
 import type { SentSchema } from "./schema.ts";
-import type { DecodedBatch } from "./stream-decoder.ts";
+import type { DecodedBatch, GatheredBatches } from "./stream-decoder.ts";
 
 export type SourceEvent =
 	| { kind: "schema"; schema: SentSchema }
 	/** Of the schema before it. */
-	| { kind: "batch"; batch: DecodedBatch };
+	| { kind: "batch"; batch: DecodedBatch }
+	/** Likewise, several of them. */
+	| { kind: "batches"; batches: GatheredBatches };
 
 export interface ReadOptions {
 	limits: Limits;

@@ -11,10 +11,12 @@ import type { Limits } from "../limits.ts";
 import { readBodyCodec } from "./body-compression.ts";
 import type { Codecs } from "./codecs.ts";
 import { DictionaryBook } from "./dictionary-batch.ts";
-import { headerTypes, type IpcMessage } from "./message-stream.ts";
-import { type BatchSource, decodeRecordBatch } from "./record-batch.ts";
+import { BatchGatherer, type GatheredRun, type GatherLimits } from "./gather-batches.ts";
+import { headerTypes, type IpcMessage, parseMessage } from "./message-stream.ts";
+import { type BatchSource, type DecodeOptions, decodeRecordBatch } from "./record-batch.ts";
 import { checkVersion, readMetadata, readSchema, type SentSchema, v4 } from "./schema.ts";
 import type { ArrayData } from "./types.ts";
+import type { ByteCursor } from "./wire/byte-cursor.ts";
 
 export interface DecoderOptions {
 	limits: Limits;
@@ -24,6 +26,17 @@ export interface DecoderOptions {
 export interface DecodedBatch {
 	length: number;
 	columns: ArrayData[];
+}
+
+/** Batches that were sent one after the other, joined. */
+export interface GatheredBatches extends DecodedBatch {
+	/** As sent. */
+	count: number;
+	/**
+	 * The same, each as it was sent: for who could not use them joined. Only until bytes after them are asked
+	 * for. Who comes to the end of it has found nothing wrong with them, and gets no more that are joined.
+	 */
+	apart(): Generator<DecodedBatch>;
 }
 
 /** The schema of a message that holds one, or null. */
@@ -37,11 +50,14 @@ export class StreamDecoder {
 	readonly schema: SentSchema;
 	readonly #options: DecoderOptions;
 	readonly #dictionaries: DictionaryBook;
+	/** Null: batches of this stream are not joined. */
+	#gatherer: BatchGatherer | null;
 
 	constructor(schema: SentSchema, options: DecoderOptions) {
 		this.schema = schema;
 		this.#options = options;
 		this.#dictionaries = new DictionaryBook(schema.fields, options.limits, options.codecs);
+		this.#gatherer = schema.bigEndian ? null : new BatchGatherer(schema.fields);
 	}
 
 	/** A record batch, or null for a dictionary batch, which is kept. Other messages don't belong here. */
@@ -52,17 +68,71 @@ export class StreamDecoder {
 				this.#addDictionary(message);
 				return null;
 			case headerTypes.recordBatch: {
-				const header = headerOf(message, new RecordBatch());
-				return decodeRecordBatch(this.schema.fields, this.#source(header, message), {
-					...this.#options,
-					dictionaryOf: (field, nullCount, length, path) =>
-						this.#dictionaries.lookUp(field, nullCount === length, path),
-				});
+				const batch = this.#decodeBatch(message);
+				// What the first rows show decides about columns, so that they come as they were sent.
+				if (batch.length > 0) this.#gatherer?.sawBatch(message.metadata, message.body.byteLength);
+				return batch;
 			}
 			default:
 				throw refuseMessage(message);
 		}
 	}
+
+	/**
+	 * Takes record batches that lie whole in what the cursor has at hand, two or more; null: the
+	 * next message is to be read. `takes` is asked about each.
+	 */
+	gather(cursor: ByteCursor, takes?: GatherLimits["takes"]): GatheredBatches | null {
+		if (this.#gatherer === null) return null;
+		const { codecs, limits } = this.#options;
+		const bytes = cursor.atHand();
+		let run: GatheredRun | null = null;
+		try {
+			run = this.#gatherer.gather(
+				bytes,
+				{ maxBatchBytes: limits.maxBatchBytes, ...(takes ? { takes } : {}) },
+				{ codecs, dictionaryOf: this.#dictionaryOf },
+			);
+		} catch (error) {
+			// Such as a dictionary that is missing: whoever reads the message says so.
+			if (!(error instanceof IngestError)) throw error;
+		}
+		if (run === null) return null;
+		const { length, columns, count, byteLength, bodyBytes } = run;
+		const offset = cursor.offset;
+		cursor.take(byteLength);
+		this.#dictionaries.received(bodyBytes);
+		return { length, columns, count, apart: () => this.#apart(bytes, offset, run) };
+	}
+
+	*#apart(bytes: Uint8Array, offset: number, run: GatheredRun): Generator<DecodedBatch> {
+		for (let i = 0; i < run.count; i++) {
+			const { at, metadataAt, bodyAt, end } = run.message(i);
+			const metadata = bytes.slice(metadataAt, bodyAt);
+			const body = this.#options.codecs.allocate(end - bodyAt);
+			body.set(bytes.subarray(bodyAt, end));
+			yield this.#decodeBatch({
+				offset: offset + at,
+				metadataLength: bodyAt - at,
+				metadata,
+				message: parseMessage(metadata, offset + at),
+				body,
+				legacy: false,
+			});
+		}
+		this.#gatherer = null;
+	}
+
+	#decodeBatch(message: IpcMessage): DecodedBatch {
+		const header = headerOf(message, new RecordBatch());
+		return decodeRecordBatch(this.schema.fields, this.#source(header, message), {
+			...this.#options,
+			dictionaryOf: this.#dictionaryOf,
+		});
+	}
+
+	readonly #dictionaryOf: DecodeOptions["dictionaryOf"] = (field, nullCount, length, path) =>
+		this.#dictionaries.lookUp(field, nullCount === length, path);
 
 	/** The id of a dictionary batch that would replace one; the file format has no way to say when it counts. */
 	replacedDictionary(message: IpcMessage): bigint | null {

@@ -72,7 +72,7 @@ export function concatBits(
 }
 
 /** Target bits from `at` on are zero before. */
-function copyBits(
+export function copyBits(
 	target: Uint8Array,
 	at: number,
 	source: Uint8Array | null,

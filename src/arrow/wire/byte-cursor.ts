@@ -43,6 +43,11 @@ export class ByteCursor {
 		return bytes;
 	}
 
+	/** What is left of the current chunk, not consumed, valid until the next call that waits. */
+	atHand(): Uint8Array {
+		return this.#chunk.subarray(this.#at);
+	}
+
 	/** Fills `target` where all of it lies in the current chunk; else false and nothing is consumed. */
 	fillNow(target: Uint8Array): boolean {
 		const bytes = this.take(target.byteLength);

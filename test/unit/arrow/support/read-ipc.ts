@@ -75,17 +75,19 @@ export async function readBack(
 		...options,
 		limits: { ...defaultLimits, ...limits },
 	});
+	const keep = (batch: DecodedBatch) => {
+		result.batches.push({ ...batch, stream: result.schemas.length - 1 });
+		if (!values) return;
+		const { fields } = result.schemas.at(-1)!;
+		const columns = batch.columns.map((column, i) => rawValues(fields[i]!, column));
+		for (let row = 0; row < batch.length; row++) {
+			result.rows.push(columns.map((column) => column[row]));
+		}
+	};
 	for await (const event of events) {
 		if (event.kind === "schema") result.schemas.push(event.schema);
-		else {
-			result.batches.push({ ...event.batch, stream: result.schemas.length - 1 });
-			if (!values) continue;
-			const { fields } = result.schemas.at(-1)!;
-			const columns = event.batch.columns.map((column, i) => rawValues(fields[i]!, column));
-			for (let row = 0; row < event.batch.length; row++) {
-				result.rows.push(columns.map((column) => column[row]));
-			}
-		}
+		else if (event.kind === "batch") keep(event.batch);
+		else for (const batch of event.batches.apart()) keep(batch);
 	}
 	return result;
 }

@@ -1,0 +1,197 @@
+/**
+ * Joins the arrays of record batches where they lie one after the other in a chunk, straight out of
+ * their bodies: no array, view or body is made of any of them.
+ *
+ * In: messages whose sizes `gather-batches.ts` found right: every buffer inside its body and as long
+ * as its array needs, first and last offsets inside their data. Out: for each column one array in memory of
+ * its own, not yet checked. What offsets, indices and values say is copied as it is, only that offsets are moved:
+ * by the same number within a batch and in the same bits, so that one which was wrong (below the one before it,
+ * or beyond the batch's last) is wrong after it.
+ */
+
+import type { Codecs } from "../codecs.ts";
+import type { ArrayData, Field } from "../types.ts";
+import type { BatchTemplate } from "../wire/batch-template.ts";
+import { structBytes } from "../wire/batch-template.ts";
+import { allocateBitmap } from "./bitmap.ts";
+import { int32View } from "./buffer-views.ts";
+import { copyBits } from "./concat-buffers.ts";
+import type { GatherNode } from "./gather-plan.ts";
+import type { OffsetWidth } from "./offsets.ts";
+
+/** Messages of one layout. */
+export interface MessageRun {
+	bytes: Uint8Array;
+	/** Of `bytes`. */
+	view: DataView;
+	template: BatchTemplate;
+	/** Where the metadata of each begins in `bytes`; its body follows it. */
+	starts: readonly number[];
+}
+
+export interface GatherOptions {
+	codecs: Codecs;
+	dictionaryOf(field: Field, nullCount: number, length: number, path: string): ArrayData | null;
+}
+
+export function gatherArray(run: MessageRun, node: GatherNode, options: GatherOptions): ArrayData {
+	const { field, layout } = node;
+	let length = 0;
+	let nullCount = 0;
+	for (const start of run.starts) {
+		length += nodeLength(run, start, node);
+		nullCount += nodeNulls(run, start, node);
+	}
+	const buffers = nullCount === 0 ? [null] : [joinBits(run, node, 0, length, options.codecs)];
+	const array: ArrayData = { length, nullCount, buffers, children: [], dictionary: null };
+	switch (layout.kind) {
+		case "null":
+			array.buffers = [];
+			break;
+		case "bits":
+			array.buffers.push(joinBits(run, node, 1, length, options.codecs));
+			break;
+		case "fixed":
+			array.buffers.push(joinFixed(run, node, length, layout.width, options.codecs));
+			break;
+		case "strings":
+			array.buffers.push(
+				joinOffsets(run, node, length, layout.width, options.codecs),
+				joinData(run, node, layout.width, options.codecs),
+			);
+			break;
+		case "lists":
+			array.buffers.push(joinOffsets(run, node, length, layout.width, options.codecs));
+			break;
+		case "parent":
+			break;
+	}
+	if (field.dictionary !== null) {
+		array.dictionary = options.dictionaryOf(field, nullCount, length, node.path);
+	}
+	for (const child of node.children) array.children.push(gatherArray(run, child, options));
+	return array;
+}
+
+function nodeLength({ view, template }: MessageRun, start: number, { index }: GatherNode): number {
+	return view.getInt32(start + template.nodesAt + structBytes * index, true);
+}
+
+function nodeNulls({ view, template }: MessageRun, start: number, { index }: GatherNode): number {
+	return view.getInt32(start + template.nodesAt + structBytes * index + 8, true);
+}
+
+/** Bytes of buffer `at` of the node. */
+function bufferBytes(run: MessageRun, start: number, node: GatherNode, at: number): number {
+	const entry = start + run.template.buffersAt + structBytes * (node.firstBuffer + at);
+	return run.view.getInt32(entry + 8, true);
+}
+
+/** Where buffer `at` of the node begins in the run's bytes. */
+function bufferStart(run: MessageRun, start: number, node: GatherNode, at: number): number {
+	const { view, template } = run;
+	const entry = start + template.buffersAt + structBytes * (node.firstBuffer + at);
+	return start + template.metadataBytes + view.getInt32(entry, true);
+}
+
+/** An absent bitmap is all ones. */
+function joinBits(
+	run: MessageRun,
+	node: GatherNode,
+	buffer: number,
+	length: number,
+	codecs: Codecs,
+): Uint8Array {
+	const target = allocateBitmap(length, codecs);
+	let at = 0;
+	for (const start of run.starts) {
+		const count = nodeLength(run, start, node);
+		const isThere = bufferBytes(run, start, node, buffer) > 0;
+		const from = isThere ? bufferStart(run, start, node, buffer) * 8 : 0;
+		copyBits(target, at, isThere ? run.bytes : null, from, count);
+		at += count;
+	}
+	return target;
+}
+
+function joinFixed(
+	run: MessageRun,
+	node: GatherNode,
+	length: number,
+	width: number,
+	codecs: Codecs,
+): Uint8Array {
+	const target = codecs.allocate(length * width);
+	let at = 0;
+	for (const start of run.starts) {
+		const count = nodeLength(run, start, node) * width;
+		if (count === 0) continue;
+		const from = bufferStart(run, start, node, 1);
+		target.set(run.bytes.subarray(from, from + count), at);
+		at += count;
+	}
+	return target;
+}
+
+function joinOffsets(
+	run: MessageRun,
+	node: GatherNode,
+	length: number,
+	width: OffsetWidth,
+	codecs: Codecs,
+): Uint8Array {
+	const { view } = run;
+	const target = codecs.allocate((length + 1) * width);
+	const words = int32View(target);
+	const step = width / 4;
+	let word = 0;
+	let base = 0;
+	for (const start of run.starts) {
+		const count = nodeLength(run, start, node);
+		if (count === 0) continue;
+		const from = bufferStart(run, start, node, 1);
+		const shift = base - view.getInt32(from, true);
+		// Of 64 bits the upper ones are zeros, or are found to be wrong where they were.
+		for (let at = from, end = from + count * width; at < end; at += width) {
+			words[word] = view.getInt32(at, true) + shift;
+			if (width === 8) words[word + 1] = view.getInt32(at + 4, true);
+			word += step;
+		}
+		base = shift + view.getInt32(from + count * width, true);
+	}
+	words[word] = base;
+	if (width === 8) words[word + 1] = 0;
+	return target;
+}
+
+/** What the offsets of each message reach, from its first to its last. */
+function joinData(
+	run: MessageRun,
+	node: GatherNode,
+	width: OffsetWidth,
+	codecs: Codecs,
+): Uint8Array {
+	const { view, bytes } = run;
+	let total = 0;
+	for (const start of run.starts) {
+		const count = nodeLength(run, start, node);
+		const offsets = bufferStart(run, start, node, 1);
+		if (count > 0) {
+			total += view.getInt32(offsets + count * width, true) - view.getInt32(offsets, true);
+		}
+	}
+	const target = codecs.allocate(total);
+	let at = 0;
+	for (const start of run.starts) {
+		const count = nodeLength(run, start, node);
+		if (count === 0) continue;
+		const offsets = bufferStart(run, start, node, 1);
+		const first = view.getInt32(offsets, true);
+		const last = view.getInt32(offsets + count * width, true);
+		if (last === first) continue;
+		const data = bufferStart(run, start, node, 2);
+		target.set(bytes.subarray(data + first, data + last), at);
+		at += last - first;
+	}
+	return target;
+}

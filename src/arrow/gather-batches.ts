@@ -1,0 +1,250 @@
+/**
+ * Many small record batches out of one chunk at once.
+ *
+ * A batch of a hundred rows costs its message, not its bytes: framing, verifying, an array and views for
+ * each column, a check of each, and a join in the end. Here messages that lie whole in the chunk at hand are
+ * joined where they lie, and what comes out is checked and converted once.
+ *
+ * In: the bytes at hand, after a record batch that went the long way (message-stream.ts, record-batch.ts).
+ * Out: the messages from there on that repeat its layout and whose sizes are right, as one unchecked
+ * batch; null where there aren't two. Whatever is odd ends the run before it and goes
+ * the long way, which says what is wrong with it.
+ *
+ * Nothing is decided here about values, and no fault is told: the joined batch is checked as any other, and
+ * where it doesn't pass, or can't be converted, its messages are read again, each `apart`, so that the
+ * fault is found where and as it would have been.
+ */
+
+import { rowGroupRows } from "../limits.ts";
+import { bitmapBytes } from "./array/bitmap.ts";
+import { type GatherOptions, gatherArray, type MessageRun } from "./array/gather-arrays.ts";
+import { type GatherNode, type GatherPlan, gatherPlan } from "./array/gather-plan.ts";
+import type { OffsetWidth } from "./array/offsets.ts";
+import type { ArrayData, Field } from "./types.ts";
+import { BatchTemplate, structBytes } from "./wire/batch-template.ts";
+
+/** Marker and length of the metadata. */
+const prefixBytes = 8;
+/** Of all nodes of a run; more than a chunk's bits only where arrays take no bytes. */
+const maxElements = 16 * 1024 * 1024;
+
+export interface GatheredRun {
+	length: number;
+	columns: ArrayData[];
+	/** Messages, and bytes of all of them with prefix, metadata and body. */
+	count: number;
+	byteLength: number;
+	bodyBytes: number;
+	/** Message `i` of the run: where in the bytes its prefix, metadata and body begin, and where it ends. */
+	message(i: number): { at: number; metadataAt: number; bodyAt: number; end: number };
+}
+
+export interface GatherLimits {
+	maxBatchBytes: number;
+	/** May a message of these sizes, so many bytes on, be taken. */
+	takes?(at: number, metadataLength: number, bodyLength: number): boolean;
+}
+
+export class BatchGatherer {
+	readonly #plan: GatherPlan | null;
+	#template: BatchTemplate | null = null;
+	/** Metadata of the last batch that went the long way, and bytes of its body; null: it is the template's, or has none. */
+	#latest: Uint8Array | null = null;
+	#latestBytes = 0;
+	/** Of the message looked at: each node's elements, and those its offsets reach. */
+	readonly #lengths: Float64Array;
+	readonly #reached: Float64Array;
+
+	constructor(fields: readonly Field[]) {
+		this.#plan = gatherPlan(fields);
+		this.#lengths = new Float64Array(this.#plan?.nodes.length ?? 0);
+		this.#reached = new Float64Array(this.#plan?.nodes.length ?? 0);
+	}
+
+	/** A record batch was decoded: those after it may be like it. `metadata` stays as it is. */
+	sawBatch(metadata: Uint8Array, bodyBytes: number): void {
+		if (this.#plan === null) return;
+		this.#latest = metadata;
+		this.#latestBytes = prefixBytes + metadata.byteLength + bodyBytes;
+	}
+
+	/** What can be taken from the beginning of `bytes`; null: fewer than two messages. */
+	gather(bytes: Uint8Array, limits: GatherLimits, options: GatherOptions): GatheredRun | null {
+		// No look at what can't be two messages: larger batches come here once each.
+		if (this.#plan === null || bytes.byteLength < this.#latestBytes) return null;
+		const template = this.#findTemplate(this.#plan);
+		if (template === null) return null;
+		const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+		const { metadataBytes } = template;
+		const starts: number[] = [];
+		let rows = 0;
+		let elements = 0;
+		let bodies = 0;
+		let at = 0;
+		while (at + prefixBytes + metadataBytes <= bytes.byteLength) {
+			if (view.getInt32(at, true) !== -1 || view.getInt32(at + 4, true) !== metadataBytes) break;
+			const start = at + prefixBytes;
+			if (!template.matches(view, start)) break;
+			const bodyBytes = sizeAt(view, start + template.bodyLengthAt);
+			const end = start + metadataBytes + bodyBytes;
+			const length = sizeAt(view, start + template.rowsAt);
+			if (bodyBytes < 0 || end > bytes.byteLength || bodyBytes > limits.maxBatchBytes) break;
+			if (length < 0 || rows + length > rowGroupRows || length > limits.maxBatchBytes) break;
+			if (limits.takes?.(at, prefixBytes + metadataBytes, bodyBytes) === false) break;
+			const found = this.#elementsOf(this.#plan, template, view, start, bodyBytes, length);
+			elements += found;
+			if (found < 0 || elements > maxElements) break;
+			starts.push(start);
+			rows += length;
+			bodies += bodyBytes;
+			at = end;
+		}
+		if (starts.length < 2) return null;
+		const run: MessageRun = { bytes, view, template, starts };
+		const end = at;
+		return {
+			length: rows,
+			columns: this.#plan.columns.map((node) => gatherArray(run, node, options)),
+			count: starts.length,
+			byteLength: end,
+			bodyBytes: bodies,
+			message: (i) => ({
+				at: starts[i]! - prefixBytes,
+				metadataAt: starts[i]!,
+				bodyAt: starts[i]! + metadataBytes,
+				end: i + 1 < starts.length ? starts[i + 1]! - prefixBytes : end,
+			}),
+		};
+	}
+
+	#findTemplate(plan: GatherPlan): BatchTemplate | null {
+		const metadata = this.#latest;
+		if (metadata === null) return this.#template;
+		this.#latest = null;
+		const view = new DataView(metadata.buffer, metadata.byteOffset, metadata.byteLength);
+		const isSame =
+			this.#template?.metadataBytes === metadata.byteLength && this.#template.matches(view, 0);
+		if (isSame) return this.#template;
+		const template = BatchTemplate.of(metadata);
+		const fits =
+			template?.nodeCount === plan.nodes.length && template.bufferCount === plan.bufferCount;
+		this.#template = fits ? template : null;
+		return this.#template;
+	}
+
+	/** Elements of all nodes of the message; -1: something about its sizes is odd. */
+	#elementsOf(
+		plan: GatherPlan,
+		template: BatchTemplate,
+		view: DataView,
+		start: number,
+		bodyBytes: number,
+		rows: number,
+	): number {
+		const { nodes } = plan;
+		let elements = 0;
+		for (let i = 0; i < nodes.length; i++) {
+			const node = nodes[i]!;
+			const { parent, perParent } = node;
+			const at = start + template.nodesAt + structBytes * i;
+			const length = sizeAt(view, at);
+			const nulls = sizeAt(view, at + 8);
+			let expected = rows;
+			if (parent >= 0) {
+				expected = perParent === null ? this.#reached[parent]! : this.#lengths[parent]! * perParent;
+			}
+			if (length !== expected || nulls < 0 || nulls > length) return -1;
+			this.#lengths[i] = length;
+			elements += length;
+			if (node.layout.kind === "null") continue;
+			const buffers = start + template.buffersAt + structBytes * node.firstBuffer;
+			const body = start + template.metadataBytes;
+			if (!validityFits(view, buffers, body, bodyBytes, length, nulls)) return -1;
+			if (!this.#valuesFit(node, view, buffers + structBytes, body, bodyBytes, length)) return -1;
+		}
+		return elements;
+	}
+
+	/** `entry` is that of the buffer after validity. */
+	#valuesFit(
+		node: GatherNode,
+		view: DataView,
+		entry: number,
+		body: number,
+		bodyBytes: number,
+		length: number,
+	): boolean {
+		const { layout } = node;
+		if (layout.kind === "parent") return true;
+		const size = bufferSize(view, entry, bodyBytes);
+		switch (layout.kind) {
+			case "bits":
+				return size >= bitmapBytes(length);
+			case "fixed":
+				return size >= length * layout.width;
+			case "strings": {
+				const dataSize = bufferSize(view, entry + structBytes, bodyBytes);
+				if (size < 0 || dataSize < 0) return false;
+				if (length === 0 && size < layout.width) return true;
+				if (size < (length + 1) * layout.width) return false;
+				const offsets = body + view.getInt32(entry, true);
+				const first = offsetAt(view, offsets, layout.width);
+				const last = offsetAt(view, offsets + length * layout.width, layout.width);
+				return first >= 0 && first <= last && last <= dataSize;
+			}
+			case "lists": {
+				this.#reached[node.index] = 0;
+				if (length === 0 && size >= 0 && size < layout.width) return true;
+				if (size < (length + 1) * layout.width) return false;
+				const offsets = body + view.getInt32(entry, true);
+				// A child's elements before the first list and after the last go the long way.
+				if (offsetAt(view, offsets, layout.width) !== 0) return false;
+				this.#reached[node.index] = offsetAt(view, offsets + length * layout.width, layout.width);
+				return this.#reached[node.index]! >= 0;
+			}
+			default:
+				return false;
+		}
+	}
+}
+
+/** Nulls need a bitmap, and a bitmap beside a count of zero must have none. */
+function validityFits(
+	view: DataView,
+	entry: number,
+	body: number,
+	bodyBytes: number,
+	length: number,
+	nulls: number,
+): boolean {
+	const size = bufferSize(view, entry, bodyBytes);
+	if (size === 0) return nulls === 0;
+	if (size < bitmapBytes(length)) return false;
+	return nulls > 0 || allOnes(view, body + view.getInt32(entry, true), length);
+}
+
+function allOnes(view: DataView, at: number, length: number): boolean {
+	const whole = length >>> 3;
+	for (let i = 0; i < whole; i++) if (view.getUint8(at + i) !== 0xff) return false;
+	const rest = (1 << (length & 7)) - 1;
+	return rest === 0 || (view.getUint8(at + whole) & rest) === rest;
+}
+
+/** Bytes of the buffer at `entry`; -1: it leaves the body. The place of one without bytes means nothing. */
+function bufferSize(view: DataView, entry: number, bodyBytes: number): number {
+	const size = sizeAt(view, entry + 8);
+	if (size <= 0) return size;
+	const offset = sizeAt(view, entry);
+	return offset < 0 || offset + size > bodyBytes ? -1 : size;
+}
+
+/** Negative for what an int32 can't hold. */
+function offsetAt(view: DataView, at: number, width: OffsetWidth): number {
+	return width === 4 ? view.getInt32(at, true) : sizeAt(view, at);
+}
+
+/** An int64 of a chunk: what is over 2^31 - 1 is no size in it, and comes out negative. */
+function sizeAt(view: DataView, at: number): number {
+	const low = view.getInt32(at, true);
+	return view.getInt32(at + 4, true) === 0 ? low : -1;
+}
