@@ -36,6 +36,8 @@ export interface InsertJob {
 	first?: boolean;
 	parameters: LoadParameters;
 	reader: BatchReader | ParquetReader;
+	/** Of the Arrow stream, where that is known: a few are no work for several threads. */
+	bytes?: number;
 	/** Called inside the transaction when all rows are in: what it throws rolls back. Lease, digest and row checks live here. */
 	beforeCommit(counts: StreamedCounts): Promise<void>;
 	/** The receipt as the ledger shall hold it. */

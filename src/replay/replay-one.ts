@@ -229,6 +229,7 @@ async function openJob(
 		first: load.attempt === 1 && load.deaths === 0 && lease.generation === 1,
 		parameters: manifest,
 		reader,
+		...(manifest.content_encoding === "identity" ? { bytes: load.size } : {}),
 		signal: both,
 		async beforeCommit(counts) {
 			assertCounts(manifest, counts);

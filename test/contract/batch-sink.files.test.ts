@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { DuckDBConnection } from "@duckdb/node-api";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { IngestError } from "../../src/errors.ts";
 import { createDuckdbSink } from "../../src/insert/duckdb/duckdb-sink.ts";
@@ -274,6 +275,8 @@ describe("locked down", () => {
 		"SET GLOBAL allowed_paths = ['/etc/passwd']",
 		"SET GLOBAL TimeZone = 'America/New_York'",
 		"RESET GLOBAL lock_configuration",
+		"SET GLOBAL allowed_configs = ['lock_configuration']",
+		"SET GLOBAL memory_limit = '1GB'",
 		"CREATE PERSISTENT SECRET s (TYPE s3)",
 	])("an instance refuses: %s", async (statement) => {
 		const { attachDatabase } = await import("../../src/insert/duckdb/attached-database.ts");
@@ -290,6 +293,36 @@ describe("locked down", () => {
 		);
 		connection.closeSync();
 		await attached.close();
+	});
+
+	test("DuckDB has one thread, and all while a load is in work that may be much", async () => {
+		const said: string[] = [];
+		const { run } = DuckDBConnection.prototype;
+		vi.spyOn(DuckDBConnection.prototype, "run").mockImplementation(function (
+			this: DuckDBConnection,
+			...call: Parameters<typeof run>
+		) {
+			if (/threads|^INSERT|^COMMIT/.test(call[0])) said.push(call[0].replace(/ "[\s\S]*/, ""));
+			return run.apply(this, call);
+		});
+		try {
+			await at.insert({ columns: row(), bytes: 1_000 });
+			await at.insert({ columns: row() });
+			await at.insert({ columns: row(), bytes: 1_000 });
+		} finally {
+			vi.restoreAllMocks();
+		}
+		const transaction = ["INSERT INTO", "INSERT INTO", "COMMIT"];
+		expect(said.slice(said.indexOf("SET GLOBAL threads = 1"))).toEqual([
+			"SET GLOBAL threads = 1",
+			// Which makes the ledger first.
+			"COMMIT",
+			...transaction,
+			"SET GLOBAL threads = 2",
+			...transaction,
+			"SET GLOBAL threads = 1",
+			...transaction,
+		]);
 	});
 
 	test("a table named as a file is a table, and none is read", async () => {

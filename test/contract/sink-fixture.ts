@@ -24,6 +24,7 @@ export interface Load extends Partial<Omit<LoadParameters, "table">>, Omit<Reade
 	reader?: () => InsertJob["reader"];
 	loadId?: string;
 	source?: LoadSource;
+	bytes?: number;
 	beforeCommit?: InsertJob["beforeCommit"];
 	signal?: AbortSignal;
 }
@@ -46,6 +47,7 @@ export function jobOf(load: Load): InsertJob {
 		loadId,
 		parameters,
 		reader: load.reader?.() ?? readerOf(load.batches ?? [load.columns!], readerOptions),
+		...(load.bytes === undefined ? {} : { bytes: load.bytes }),
 		beforeCommit: load.beforeCommit ?? (async () => {}),
 		signal: load.signal ?? new AbortController().signal,
 		receipt: (result, counts) => {

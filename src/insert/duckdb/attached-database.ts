@@ -17,9 +17,11 @@ import type { Clock } from "../../clock.ts";
 import { IngestError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { toIngestError } from "./engine-errors.ts";
+import { createEngineThreads, type EngineThreads } from "./engine-threads.ts";
 import { createKnownDatabase, type KnownDatabase } from "./known-database.ts";
 import { type EngineOptions, lockStatements, type S3Access } from "./lockdown.ts";
 import { quoteText } from "./sql-names.ts";
+import { rows } from "./target-table.ts";
 import { attachStatement, detachStatement, type TenantTarget } from "./targets.ts";
 import { putSign, removeSign, signEveryMs } from "./waiting-sign.ts";
 
@@ -28,6 +30,7 @@ export interface AttachedDatabase {
 	/** The file by its real path, where one process at a time may have it; else null. */
 	readonly file: string | null;
 	readonly known: KnownDatabase;
+	readonly threads: EngineThreads;
 	/** One that was given back, or a new one. */
 	connect(): Promise<DuckDBConnection>;
 	/** Instead of closing one on which nothing failed: it has no transaction open. */
@@ -104,6 +107,7 @@ async function attachOnce(
 		extensionFolder === undefined ? {} : { extension_directory: extensionFolder };
 	const instance = await DuckDBInstance.create(":memory:", settings);
 	let connection: DuckDBConnection | undefined;
+	let threads: EngineThreads;
 	try {
 		connection = await instance.connect();
 		await loadExtensions(connection, target, options);
@@ -114,6 +118,7 @@ async function attachOnce(
 		const folder = await dataFolder(connection, target);
 		for (const statement of lockStatements(target, options, folder))
 			await connection.run(statement);
+		threads = await fewThreads(connection, target);
 	} catch (error) {
 		connection?.closeSync();
 		instance.closeSync();
@@ -124,6 +129,7 @@ async function attachOnce(
 		target,
 		file,
 		known: createKnownDatabase(target.can.beAlone),
+		threads,
 		connect: async () => idle.pop() ?? (await instance.connect()),
 		giveBack(connection) {
 			if (idle.length < maxIdleConnections) idle.push(connection);
@@ -149,6 +155,17 @@ async function attachOnce(
 			}
 		},
 	};
+}
+
+/** What a lake or MotherDuck does with threads besides is theirs to know: they keep them. */
+async function fewThreads(
+	connection: DuckDBConnection,
+	target: TenantTarget,
+): Promise<EngineThreads> {
+	if (target.kind !== "file") return createEngineThreads(null);
+	const [[all] = []] = await rows(connection, "SELECT current_setting('threads')");
+	await connection.run("SET GLOBAL threads = 1");
+	return createEngineThreads(Number(all));
 }
 
 /** https://duckdb.org/docs/stable/core_extensions/httpfs/s3api */

@@ -16,6 +16,7 @@ import { tableKey } from "../../table-name.ts";
 import type { InsertJob, InsertOutcome } from "../batch-sink.ts";
 import { type AttachOptions, attachDatabase } from "./attached-database.ts";
 import { TransactionConflict } from "./engine-errors.ts";
+import type { EngineThreads } from "./engine-threads.ts";
 import { createKnownDatabase, type KnownDatabase } from "./known-database.ts";
 import { ensureLedger, findLedgerRows, ledgerIsThere, ledgerOf } from "./ledger.ts";
 import {
@@ -36,6 +37,8 @@ export interface InsertOptions
 	locks: TableLocks;
 }
 
+/** One thread loads so much in less time than others need to join it. */
+const littleBytes = 8 * 1024 * 1024;
 const triesOfOneLoad = 6;
 const firstPauseMs = 15;
 
@@ -120,8 +123,19 @@ async function tryOnce(
 	options: InsertOptions,
 ): Promise<Receipt[]> {
 	const signal = AbortSignal.any(jobs.map((job) => job.signal));
-	const work = (connection: DuckDBConnection, known: KnownDatabase, target = database.target) =>
-		locked(connection, known, target, jobs, signal, options);
+	const work = async (
+		connection: DuckDBConnection,
+		known: KnownDatabase,
+		threads: EngineThreads,
+		target = database.target,
+	) => {
+		const settle = isLittle(jobs) ? null : await threads.raise(connection);
+		try {
+			return await locked(connection, known, target, jobs, signal, options);
+		} finally {
+			await settle?.();
+		}
+	};
 	if (!jobs[0]!.parameters.dry_run) return await database.use(signal, "create", work);
 	return (
 		(await database.use(signal, "skip", work)) ??
@@ -129,18 +143,27 @@ async function tryOnce(
 	);
 }
 
+function isLittle(jobs: readonly InsertJob[]): boolean {
+	return jobs.reduce((sum, { bytes = Infinity }) => sum + bytes, 0) <= littleBytes;
+}
+
 /** A dry run where no database is yet: against an empty one that goes with its instance. */
 async function inThrowaway<T>(
 	target: TenantTarget,
 	signal: AbortSignal,
 	options: InsertOptions,
-	work: (connection: DuckDBConnection, known: KnownDatabase, target: TenantTarget) => Promise<T>,
+	work: (
+		connection: DuckDBConnection,
+		known: KnownDatabase,
+		threads: EngineThreads,
+		target: TenantTarget,
+	) => Promise<T>,
 ): Promise<T> {
 	const empty = await attachDatabase(target, options, signal);
 	try {
 		const connection = await empty.connect();
 		try {
-			return await work(connection, createKnownDatabase(false), target);
+			return await work(connection, createKnownDatabase(false), empty.threads, target);
 		} finally {
 			connection.closeSync();
 		}

@@ -53,7 +53,11 @@ export function lockStatements(
 		options.parquetFolder === undefined ? [] : [join(options.parquetFolder, target.tenant)];
 	if (target.kind === "file") {
 		if (folders.length > 0) statements.push(allowFolders(folders));
-		statements.push("SET GLOBAL enable_external_access = false");
+		statements.push(
+			// The one setting that is ours to change later (`engine-threads.ts`).
+			"SET GLOBAL allowed_configs = ['threads']",
+			"SET GLOBAL enable_external_access = false",
+		);
 	} else if (target.kind === "ducklake" && target.filePath !== null && dataFolder !== null) {
 		// ATTACH adds the paths of DuckDB's own files alone, not those of a lake.
 		const path = target.filePath;

@@ -16,11 +16,16 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { type Clock, noLongerNeeded } from "../../clock.ts";
 import { type AttachedDatabase, type AttachOptions, attachDatabase } from "./attached-database.ts";
 import { isInstanceLost } from "./engine-errors.ts";
+import type { EngineThreads } from "./engine-threads.ts";
 import { createFileTurns, type FileTurnsOptions } from "./file-turns.ts";
 import type { KnownDatabase } from "./known-database.ts";
 import { type TenantTarget, targetExists } from "./targets.ts";
 
-export type Work<T> = (connection: DuckDBConnection, known: KnownDatabase) => Promise<T>;
+export type Work<T> = (
+	connection: DuckDBConnection,
+	known: KnownDatabase,
+	threads: EngineThreads,
+) => Promise<T>;
 
 export interface TenantDatabase {
 	readonly target: TenantTarget;
@@ -138,7 +143,7 @@ export function createTenantDatabase(
 			let connection: DuckDBConnection | null = null;
 			try {
 				connection = await database.connect();
-				const result = await work(connection, database.known);
+				const result = await work(connection, database.known, database.threads);
 				database.giveBack(connection);
 				connection = null;
 				return result;
