@@ -69,6 +69,16 @@ export async function* readFileComingBy(
 			const batch = decoder.decode(message);
 			seen.batches.push(block);
 			if (batch !== null) yield { kind: "batch", batch };
+			let run: FileBlock[] = [];
+			const taken = (at: number, metadataLength: number, bodyLength: number) =>
+				run.push({ offset: cursor.offset - start + at, metadataLength, bodyLength }) > 0;
+			for (;;) {
+				const batches = decoder.gather(cursor, taken);
+				if (batches === null) break;
+				seen.batches.push(...run);
+				run = [];
+				yield { kind: "batches", batches };
+			}
 		}
 	}
 	await checkFooter(cursor, start, schema, seen, context);

@@ -41,7 +41,7 @@ export interface GatheredRun {
 
 export interface GatherLimits {
 	maxBatchBytes: number;
-	/** May a message of these sizes, so many bytes on, be taken. */
+	/** May a message of these sizes, so many bytes on, be taken. Asked in their order, and not about what comes after a no. */
 	takes?(at: number, metadataLength: number, bodyLength: number): boolean;
 }
 
@@ -90,10 +90,10 @@ export class BatchGatherer {
 			const length = sizeAt(view, start + template.rowsAt);
 			if (bodyBytes < 0 || end > bytes.byteLength || bodyBytes > limits.maxBatchBytes) break;
 			if (length < 0 || rows + length > rowGroupRows || length > limits.maxBatchBytes) break;
-			if (limits.takes?.(at, prefixBytes + metadataBytes, bodyBytes) === false) break;
 			const found = this.#elementsOf(this.#plan, template, view, start, bodyBytes, length);
 			elements += found;
 			if (found < 0 || elements > maxElements) break;
+			if (limits.takes?.(at, prefixBytes + metadataBytes, bodyBytes) === false) break;
 			starts.push(start);
 			rows += length;
 			bodies += bodyBytes;

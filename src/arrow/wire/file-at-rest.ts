@@ -9,7 +9,7 @@ import { IngestError } from "../../errors.ts";
 import type { ByteSource } from "../byte-source.ts";
 import { headerTypes, type IpcMessage, readMessage } from "../message-stream.ts";
 import type { SourceContext, SourceEvent } from "../source-events.ts";
-import { StreamDecoder } from "../stream-decoder.ts";
+import { type GatheredBatches, StreamDecoder } from "../stream-decoder.ts";
 import { ByteCursor } from "./byte-cursor.ts";
 import {
 	blockEnd,
@@ -78,11 +78,37 @@ export async function* readFileAtRest(
 		requireHeader(message, headerTypes.dictionaryBatch, "dictionary batch");
 		decodeFileDictionary(decoder, message);
 	}
-	for (const block of footer.batches) {
-		const message = await reads(block, batchesInPass);
+	for (let i = 0; i < footer.batches.length; ) {
+		const message = await reads(footer.batches[i]!, batchesInPass);
 		requireHeader(message, headerTypes.recordBatch, "record batch");
 		yield { kind: "batch", batch: decoder.decode(message)! };
+		i++;
+		if (!batchesInPass) continue;
+		for (;;) {
+			const batches = gatherListed(decoder, cursor, footer.batches, i);
+			if (batches === null) break;
+			i += batches.count;
+			yield { kind: "batches", batches };
+		}
 	}
+}
+
+/** Messages that lie one after the other, each as its block says, the first of them as block `next`. */
+function gatherListed(
+	decoder: StreamDecoder,
+	cursor: ByteCursor,
+	blocks: readonly FileBlock[],
+	next: number,
+): GatheredBatches | null {
+	let position = next;
+	return decoder.gather(cursor, (at, metadataLength, bodyLength) => {
+		const block = blocks[position++];
+		return (
+			block?.offset === cursor.offset + at &&
+			block.metadataLength === metadataLength &&
+			block.bodyLength === bodyLength
+		);
+	});
 }
 
 function ascending(blocks: FileBlock[]): boolean {

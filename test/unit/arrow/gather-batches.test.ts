@@ -13,6 +13,7 @@ import {
 	endOfStream,
 	writeBatch,
 	writeDictionary,
+	writeFile,
 	writeSchema,
 	writeStream,
 } from "./support/write-ipc.ts";
@@ -104,9 +105,9 @@ function messagesOf(of: typeof kinds, sizes: readonly number[]): Part[] {
 }
 
 /** Rows, or the error with all that it says, in chunks of so many bytes. */
-async function outcome(bytes: Uint8Array, chunkBytes: number): Promise<unknown> {
+async function outcome(bytes: Uint8Array, chunkBytes: number, atRest = false): Promise<unknown> {
 	try {
-		const reader = await openArrow([sourceOf(bytes, { chunkBytes })], {
+		const reader = await openArrow([sourceOf(bytes, { chunkBytes, atRest })], {
 			codecs: nodeCodecs,
 			limits: defaultLimits,
 			requireEos: false,
@@ -126,9 +127,13 @@ async function outcome(bytes: Uint8Array, chunkBytes: number): Promise<unknown> 
 }
 
 /** Batches that came joined, as [messages, rows]. */
-async function runsOf(bytes: Uint8Array, chunkBytes = bytes.length): Promise<[number, number][]> {
+async function runsOf(
+	bytes: Uint8Array,
+	chunkBytes = bytes.length,
+	atRest = false,
+): Promise<[number, number][]> {
 	const runs: [number, number][] = [];
-	const events = readSource(sourceOf(bytes, { chunkBytes }), {
+	const events = readSource(sourceOf(bytes, { chunkBytes, atRest }), {
 		codecs: nodeCodecs,
 		limits: defaultLimits,
 		requireEos: false,
@@ -321,5 +326,47 @@ describe("bytes that were changed", () => {
 		}
 		expect(seen.rows).toBeGreaterThan(count / 10);
 		expect(seen.errors).toBeGreaterThan(count / 10);
+	});
+});
+
+describe("small batches of a file", () => {
+	const parts = messagesOf(kinds, [5, 9, 8, 1, 20, 3, 3]);
+	const dictionaries = parts.slice(1).filter(({ isBatch }) => !isBatch);
+	const batches = parts.filter(({ isBatch }) => isBatch).map(({ bytes }) => bytes);
+	const fields = kinds.map(([one]) => one);
+	const fileOf = (options: Parameters<typeof writeFile>[3] = {}) =>
+		writeFile(
+			fields,
+			dictionaries.map(({ bytes }) => bytes),
+			batches,
+			options,
+		);
+
+	it("come joined, at rest and coming by, as its footer lists them", async () => {
+		const file = fileOf();
+		const alone = await outcome(file, tiny);
+		expect(alone).toMatchObject({ counts: { batches: 7, rows_streamed: 49 } });
+		for (const atRest of [false, true]) {
+			expect(await outcome(file, file.length, atRest)).toEqual(alone);
+			expect(await runsOf(file, file.length, atRest)).toEqual([[6, 44]]);
+		}
+	});
+
+	it("come joined as far as the footer's order is theirs, and never past what it lists", async () => {
+		const dictionary = dictionaries[0]!.bytes;
+		const swapped = [0, 1, 2, 4, 3, 5, 6].map((i) => batches[i]!);
+		for (const physical of [
+			[dictionary, ...swapped],
+			[dictionary, ...batches.slice(0, 3), new Uint8Array(64), ...batches.slice(3)],
+		]) {
+			const file = fileOf({ physical });
+			const alone = await outcome(file, tiny, true);
+			expect(alone).toMatchObject({ counts: { batches: 7, rows_streamed: 49 } });
+			expect(await outcome(file, file.length, true)).toEqual(alone);
+		}
+		const short = fileOf({ tamper: (blocks) => blocks.batches.splice(3, 1) });
+		const alone = await outcome(short, tiny, true);
+		expect(alone).toMatchObject({ counts: { batches: 6 } });
+		expect(await outcome(short, short.length, true)).toEqual(alone);
 	});
 });
