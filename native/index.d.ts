@@ -81,8 +81,11 @@ export declare class RecordBatchStream {
 	 * Takes the batch, then resolves: true once another one may follow, false when nobody will read more
 	 * (closed, failed; the batch may not have been taken). Throws RangeError or TypeError for a batch that doesn't fit
 	 * the schema, with nothing retained, and Error after `end`.
+	 *
+	 * Unless it throws, `onReleased` is called once, on this thread, when nobody reads the batch's buffers any
+	 * more: DuckDB has released it, or it was dropped or copied. Later ones may come first. It must not throw.
 	 */
-	push(batch: BatchDescription): Promise<boolean>;
+	push(batch: BatchDescription, onReleased?: () => void): Promise<boolean>;
 
 	/** As the promise of `push`, without a batch. */
 	ready(): Promise<boolean>;

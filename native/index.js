@@ -79,8 +79,23 @@ function externalOf(connection) {
 binding.waiting ??= watch(new Set());
 const { waiting } = binding;
 
+/** Who is told that its batch is read by nobody any more, by the number that the batch was pushed with. */
+binding.owners ??= { byNumber: new Map(), last: 0 };
+const { owners } = binding;
+
+function tellOwners() {
+	const released = binding.released();
+	if (released === undefined) return;
+	for (const number of released) {
+		const tell = owners.byNumber.get(number);
+		owners.byNumber.delete(number);
+		tell?.();
+	}
+}
+
 function watch(settlers) {
 	binding.onWake(() => {
+		tellOwners();
 		for (const settle of settlers) settle();
 	});
 	// Where threads of DuckDB wait for a batch, Node would wait for them at exit, and both for ever.
@@ -124,18 +139,23 @@ export class RecordBatchStream {
 		return binding.refusal(this.#handle, externalOf(connection)) ?? null;
 	}
 
-	push(batch) {
+	push(batch, onReleased) {
 		let result;
+		const number = onReleased === undefined ? 0 : ++owners.last;
 		try {
 			pins = !this.#copy;
 			for (const column of batch.columns) flatten(column);
-			result = binding.push(this.#handle, batch.length, plan, planLength, buffers, this.#copy);
+			const { length } = batch;
+			result = binding.push(this.#handle, length, plan, planLength, buffers, this.#copy, number);
+			if (number > 0) owners.byNumber.set(number, onReleased);
 		} finally {
 			planLength = 0;
 			buffers = [];
 			positions.clear();
 			lastBuffer = null;
 		}
+		// At the latest here: who makes the next batch may want the memory.
+		tellOwners();
 		if (result === 0) return resolvedTrue;
 		if (result === 2) return resolvedFalse;
 		return this.ready();

@@ -2,7 +2,7 @@
 //
 // All functions here run on the thread of their environment. Values that they are given stay the
 // caller's, but for ArrayBuffers of a batch, which are pinned until DuckDB lets the batch go.
-// Rules S1 to E3: record_batch_stream.h.
+// Rules S1 to E4: record_batch_stream.h.
 
 #include <dlfcn.h>
 #include <node_api.h>
@@ -223,7 +223,8 @@ napi_value ToNumber(napi_env env, int64_t number) {
   return value;
 }
 
-// push(stream, rows, plan: Float64Array, planLength, buffers: ArrayBuffer[], copy) → 0 room, 1 full, 2 closed
+// push(stream, rows, plan: Float64Array, planLength, buffers: ArrayBuffer[], copy, number) → 0 room, 1 full, 2 closed
+// Unless it throws, `released` will give `number` when nobody reads the buffers any more (E4); 0: it won't.
 napi_value Push(const Arguments& arguments) {
   napi_env env = arguments.env;
   const auto stream = ToStream(arguments);
@@ -242,8 +243,12 @@ napi_value Push(const Arguments& arguments) {
   Check(napi_get_array_length(env, arguments.values[4], &n_buffers));
   bool copy = false;
   Check(napi_get_value_bool(env, arguments.values[5], &copy));
+  const int64_t number = ToInteger(env, arguments.values[6], "a batch's number");
   if (stream->IsEnded()) throw Fault{"push after end"};
-  if (stream->IsClosed()) return ToNumber(env, static_cast<int64_t>(PushResult::kClosed));
+  if (stream->IsClosed()) {
+    arguments.environment->Release(number);
+    return ToNumber(env, static_cast<int64_t>(PushResult::kClosed));
+  }
 
   std::vector<napi_value> buffers(n_buffers);
   std::vector<MemoryBlock> blocks(n_buffers);
@@ -261,9 +266,11 @@ napi_value Push(const Arguments& arguments) {
   const BatchPlan plan{static_cast<const double*>(plan_data), used};
   auto batch = RecordBatch::Build(stream->schema(), rows, plan, blocks, copy, stream->live());
   if (!copy && n_buffers > 0) {
-    auto pinned = PinnedBuffers::Pin(env, arguments.environment, buffers);
+    auto pinned = PinnedBuffers::Pin(env, arguments.environment, buffers, number);
     if (pinned == nullptr) throw Fault{"ArrayBuffers couldn't be pinned"};
     batch->SetOwner(std::move(pinned));  // B2
+  } else {
+    arguments.environment->Release(number);
   }
   return ToNumber(env, static_cast<int64_t>(stream->Push(std::move(batch))));
 }
@@ -310,6 +317,19 @@ napi_value Counts(const Arguments& arguments) {
   return nullptr;
 }
 
+// released() → undefined, or the numbers of pushes whose buffers nobody reads any more (E4), each once
+napi_value Released(const Arguments& arguments) {
+  napi_env env = arguments.env;
+  const std::vector<int64_t> released = arguments.environment->TakeReleased();
+  if (released.empty()) return nullptr;
+  napi_value numbers;
+  Check(napi_create_array_with_length(env, released.size(), &numbers));
+  for (size_t i = 0; i < released.size(); i++) {
+    Check(napi_set_element(env, numbers, static_cast<uint32_t>(i), ToNumber(env, released[i])));
+  }
+  return numbers;
+}
+
 // onWake(function): called after readers made room; replaces an earlier one.
 napi_value OnWake(const Arguments& arguments) {
   if (TypeOf(arguments.env, arguments.values[0]) != napi_function) throw TypeFault{"onWake needs a function"};
@@ -345,6 +365,7 @@ napi_value Initialize(napi_env env, napi_value exports) {
     Export(env, exports, "scan", Call<Scan>);
     Export(env, exports, "refusal", Call<Refusal>);
     Export(env, exports, "push", Call<Push>);
+    Export(env, exports, "released", Call<Released>);
     Export(env, exports, "room", Call<Room>);
     Export(env, exports, "isOpen", Call<IsOpen>);
     Export(env, exports, "end", Call<End>);

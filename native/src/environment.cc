@@ -77,13 +77,30 @@ void Environment::Wake() {
   WakeLocked();
 }
 
-void Environment::Discard(std::vector<napi_ref> references) {
+void Environment::Discard(std::vector<napi_ref> references, int64_t number) {
   std::lock_guard<std::mutex> lock(mutex_);
   pinned_batches_--;
   if (pinned_batches_ == 0) unpinned_.notify_all();
   if (!alive_) return;
   discarded_.insert(discarded_.end(), references.begin(), references.end());
+  ReleaseLocked(number);
   WakeLocked();
+}
+
+void Environment::ReleaseLocked(int64_t number) {
+  if (alive_ && number != 0) released_.push_back(number);
+}
+
+void Environment::Release(int64_t number) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  ReleaseLocked(number);
+}
+
+std::vector<int64_t> Environment::TakeReleased() {
+  std::vector<int64_t> released;
+  std::lock_guard<std::mutex> lock(mutex_);
+  released.swap(released_);
+  return released;
 }
 
 void Environment::AddPinned(int64_t batches) {
@@ -120,14 +137,15 @@ void Environment::OnEnd(void* data) {
   environment->unpinned_.wait_for(lock, kLongestWaitAtEnd, [&] { return environment->pinned_batches_ == 0; });
   environment->alive_ = false;
   environment->discarded_.clear();
+  environment->released_.clear();
   lock.unlock();
   // Whoever still pins something holds the object by itself; else it dies here.
   const std::shared_ptr<Environment> self = std::move(environment->self_);
 }
 
 std::unique_ptr<PinnedBuffers> PinnedBuffers::Pin(napi_env env, Environment* environment,
-                                                  const std::vector<napi_value>& buffers) {
-  std::unique_ptr<PinnedBuffers> pinned(new PinnedBuffers(environment->self()));
+                                                  const std::vector<napi_value>& buffers, int64_t number) {
+  std::unique_ptr<PinnedBuffers> pinned(new PinnedBuffers(environment->self(), number));
   environment->AddPinned(1);
   pinned->references_.reserve(buffers.size());
   for (napi_value buffer : buffers) {
@@ -138,6 +156,6 @@ std::unique_ptr<PinnedBuffers> PinnedBuffers::Pin(napi_env env, Environment* env
   return pinned;
 }
 
-PinnedBuffers::~PinnedBuffers() { environment_->Discard(std::move(references_)); }
+PinnedBuffers::~PinnedBuffers() { environment_->Discard(std::move(references_), number_); }
 
 }  // namespace arrow_scan

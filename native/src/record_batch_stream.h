@@ -30,6 +30,9 @@
 //       list is also swept by every call into the addon.
 //   E3  When an environment ends, its streams fail first; then it waits, bounded, for DuckDB to let go of what
 //       was pinned; from then on nobody touches N-API for it.
+//   E4  Whoever pushed a batch under a number is told that number on the JS thread, once, after the batch is gone:
+//       from then on no thread reads its buffers. Not told: a push that threw, and what is left when the
+//       environment ends.
 #pragma once
 
 #include <condition_variable>

@@ -123,6 +123,74 @@ describe("a push", () => {
 	});
 });
 
+describe("who pushed a batch", () => {
+	/** Pushes `count` batches; `told` grows by each that is released. */
+	function pushAll(stream: RecordBatchStream, count: number) {
+		const told: number[] = [];
+		const taken = Array.from({ length: count }, (_, i) =>
+			stream.push(integers(1000), () => told.push(i)),
+		);
+		return { told, taken };
+	}
+
+	test("is told once of each, when DuckDB has released it", async () => {
+		const stream = new RecordBatchStream([field("i", "i")]);
+		stream.scan(connection, view);
+		const { told } = pushAll(stream, 5);
+		expect(told).toEqual([]);
+		stream.end();
+		await insert();
+		while (told.length < 5) await sleep(1);
+		await sleep(5);
+		expect(told.toSorted()).toEqual([0, 1, 2, 3, 4]);
+		stream.close();
+	});
+
+	test("is told of all but what a result still holds, and of that when the result goes on", async () => {
+		const stream = new RecordBatchStream([field("i", "i")], { capacityBatches: 1000 });
+		stream.scan(connection, view);
+		const { told } = pushAll(stream, 300);
+		stream.end();
+		const result = await connection.stream(`SELECT * FROM ${view}`);
+		await sleep(5);
+		const soFar = told.length;
+		const { batchesQueued, batchesHeld } = stream.counts;
+		expect(batchesHeld).toBeGreaterThan(0);
+		expect(soFar).toBeLessThanOrEqual(300 - batchesQueued - batchesHeld);
+		expect(await result.getRows()).toHaveLength(300_000);
+		while (told.length < 300) await sleep(1);
+		expect(new Set(told).size).toBe(300);
+		stream.close();
+	});
+
+	test("is told when the stream is closed, before or after the push", async () => {
+		const stream = new RecordBatchStream([field("i", "i")]);
+		const { told } = pushAll(stream, 3);
+		stream.close();
+		while (told.length < 3) await sleep(1);
+		const late = pushAll(stream, 1);
+		expect(await late.taken[0]).toBe(false);
+		expect(late.told).toEqual([0]);
+	});
+
+	test("is told at once when its bytes are copied", () => {
+		const stream = new RecordBatchStream([field("i", "i")], { copy: true });
+		const { told } = pushAll(stream, 2);
+		expect(told).toEqual([0, 1]);
+		stream.close();
+	});
+
+	test("is not told when the push threw, and has all that it had", async () => {
+		const stream = new RecordBatchStream([field("i", "i")]);
+		let told = 0;
+		const short = batch(array(1000, [null, Int32Array.of(1)]));
+		expect(() => stream.push(short, () => told++)).toThrow(RangeError);
+		stream.close();
+		await sleep(5);
+		expect(told).toBe(0);
+	});
+});
+
 describe("a statement", () => {
 	test("goes on while the event loop is busy", async () => {
 		const stream = new RecordBatchStream([field("i", "i")], { capacityBatches: 64 });
