@@ -98,7 +98,7 @@ export function createStoreReceiptBook(options: StoreReceiptBookOptions): Waking
 			if (as === receipt.load_id) {
 				// Of committed loads the ledger makes it again.
 				const volatile = receipt.status === "committed";
-				await store.put(indexKey(tenant, as), new Uint8Array(0), { volatile });
+				await store.put(indexKey(tenant, as), new Uint8Array(0), { ifAbsent: true, volatile });
 			}
 			// Most often nothing is there yet: one put and no read.
 			const key = receiptKey(tenant, as);

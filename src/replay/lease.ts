@@ -6,7 +6,8 @@
  * else is at work, else it creates the next one. Of several exactly one succeeds. It
  * renews its own object while it works, looks once more just before COMMIT, and
  * removes it at the end, after the older ones. Whoever takes over writes over the
- * object before, so that its owner can't renew it any more.
+ * object before, so that its owner can't renew it any more. What a loader takes within
+ * one second has the same owner and the same end, so that a store may keep it as one.
  *
  * Why no load can happen twice, even when clocks jump or a loader sleeps:
  * 1. A clock that runs ahead lets a lease be taken over early, one that lags lets
@@ -45,26 +46,47 @@ export interface LeaseOptions {
 	store: ObjectStore;
 	clock: Clock;
 	newId(): string;
+	/** Owner and end of what is taken now; absent: each lease has its own. */
+	terms?: LeaseTerms;
 	/** How long a loader that died is waited for. */
 	leaseMs?: number;
 	/** The name of this loader's process, and whether the process of such a name is surely gone: then nobody waits. */
 	process?: { name: string; isGone(name: string): boolean };
 }
 
+export type LeaseTerms = () => Pick<LeaseObject, "owner" | "expires_at">;
+
 /** Renewed three times as often: of every load that waits for its turn, so not for less than it is worth. */
 const defaultLeaseMs = 30_000;
 const maxRounds = 6;
 
+const sharedMs = 1_000;
+
+/** The same terms for all that one loader takes within a moment: they end a little early. */
+export function createLeaseTerms({
+	clock,
+	newId,
+	leaseMs = defaultLeaseMs,
+}: Pick<LeaseOptions, "clock" | "newId" | "leaseMs">): LeaseTerms {
+	const keptMs = Math.min(sharedMs, leaseMs / 30);
+	let madeAt = Number.NEGATIVE_INFINITY;
+	let terms: ReturnType<LeaseTerms>;
+	return () => {
+		const now = clock.now();
+		if (now < madeAt || now - madeAt > keptMs) {
+			madeAt = now;
+			terms = { owner: newId(), expires_at: new Date(now + leaseMs).toISOString() };
+		}
+		return terms;
+	};
+}
+
 /** `load_in_progress`, with the seconds after which it makes sense to look again. */
-export async function takeLease(
-	{ store, clock, newId, leaseMs = defaultLeaseMs, process }: LeaseOptions,
-	tenant: string,
-	id: string,
-): Promise<Lease> {
-	const owner = newId();
+export async function takeLease(options: LeaseOptions, tenant: string, id: string): Promise<Lease> {
+	const { store, clock, leaseMs = defaultLeaseMs, process } = options;
+	const { terms = createLeaseTerms(options) } = options;
 	const isGone = ({ process: name }: LeaseObject) =>
 		name !== undefined && process?.isGone(name) === true;
-	const until = () => new Date(clock.now() + leaseMs).toISOString();
 	for (let round = 0; round < maxRounds; round++) {
 		const leases = round === 0 ? [] : await readLeases(store, tenant, id);
 		const last = leases.at(-1);
@@ -73,8 +95,7 @@ export async function takeLease(
 		}
 		const mine: LeaseObject = {
 			generation: (last?.generation ?? 0) + 1,
-			owner,
-			expires_at: until(),
+			...terms(),
 			...(process === undefined ? {} : { process: process.name }),
 		};
 		const key = leaseKey(tenant, id, mine.generation);

@@ -21,6 +21,7 @@ export const nodeCodecs: Codecs = {
 		return buffer;
 	},
 	allocate,
+	pool: { fromBytes: 64 * 1024 },
 	createSha256() {
 		const hash = createHash("sha256");
 		return {

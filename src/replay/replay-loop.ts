@@ -25,6 +25,7 @@ import {
 	patienceMs,
 	type Waiting,
 } from "./lane.ts";
+import { createLeaseTerms } from "./lease.ts";
 import type { EarlyLine } from "./loader-link.ts";
 import {
 	type BegunLoad,
@@ -63,6 +64,7 @@ export async function runReplayLoop(
 	const { maxHeld = 128, maxRunning = 4, maxShared = 64 } = options;
 	const tables = createTableBook(deps);
 	const history = createHistoryBook({ ...deps, tables, stop });
+	const beginDeps = { ...deps, terms: createLeaseTerms(deps) };
 	const usage = options.countUsage ? createUsageBook(deps) : null;
 	const lanes = new Map<string, Lane>();
 	const tasks = new Set<Promise<void>>();
@@ -106,7 +108,7 @@ export async function runReplayLoop(
 
 	async function begin(delivery: Delivery): Promise<void> {
 		const { job, attempt, deaths = 0 } = delivery;
-		const begun = await beginLoad(deps, { job, attempt, deaths });
+		const begun = await beginLoad(beginDeps, { job, attempt, deaths });
 		if ("kind" in begun) {
 			await answer(delivery, begun);
 			letGo();

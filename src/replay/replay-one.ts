@@ -58,6 +58,7 @@ export interface ReplayDeps extends CompareDeps {
 	/** Told of each table before the receipt is. */
 	tables?: TableBook;
 	leaseMs?: number;
+	terms?: LeaseOptions["terms"];
 	/** Loaders run one by one and nobody counts their deaths: leases that none let go do. */
 	deathsFromLeases?: boolean;
 	process?: LeaseOptions["process"];

@@ -162,6 +162,11 @@ export const importTable: Readonly<Record<string, Row>> = {
 		node: true,
 	},
 	"src/console": { files: ["src/console", "src/client", ...words], packages: [], node: false },
+	"src/docs": {
+		files: ["src/docs", "src/upload/problem-json.ts", ...words],
+		packages: [],
+		node: false,
+	},
 	native: {
 		files: ["native"],
 		packages: ["@duckdb/node-bindings", "node-api-headers"],
@@ -175,6 +180,7 @@ export const exceptions: Readonly<Record<string, Partial<Row> & { reason: string
 	"src/stage/stores/fs-folders.ts": { node: true, reason: "it makes and syncs folders" },
 	"src/stage/stores/fs-lock.ts": { node: true, reason: "its lock is a file" },
 	"src/stage/stores/fs-read.ts": { node: true, reason: "it reads files" },
+	"src/stage/stores/fs-twins.ts": { node: true, reason: "it removes the files that it kept" },
 	"src/stage/stores/fs-write.ts": { node: true, reason: "it writes files" },
 	"src/stage/stores/fs-list.ts": {
 		node: true,
@@ -197,6 +203,7 @@ export const runtimeFreeFolders = [
 	"src/receipt",
 	"src/client",
 	"src/console",
+	"src/docs",
 ];
 
 /** Folders that never reach the engine, however indirectly. */

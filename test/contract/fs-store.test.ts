@@ -38,6 +38,64 @@ describe("the file store", () => {
 		expect(await readdir(folder)).toEqual(["%tmp", "a.o"]);
 	});
 
+	describe("of objects with the same bytes that are created and need no sync", () => {
+		const brief = { ifAbsent: true, volatile: true };
+		const fileOf = async (folder: string, name: string) => (await stat(join(folder, name))).ino;
+
+		it("makes one file with several names, each of which is created once", async () => {
+			const folder = await newFolder();
+			const store = await createFsStore({ folder });
+			const first = await store.put("a/1", text("same"), brief);
+			const second = await store.put("b/1", text("same"), brief);
+			expect(second).toEqual({ ...first, key: "b/1" });
+			expect(await fileOf(folder, "a/1.o")).toBe(await fileOf(folder, "b/1.o"));
+			expect(await store.put("a/1", text("same"), brief)).toBeNull();
+			await store.put("c/1", text("other"), brief);
+			expect(await fileOf(folder, "c/1.o")).not.toBe(await fileOf(folder, "a/1.o"));
+		});
+
+		it("changes and removes one and leaves the others", async () => {
+			const store = await createFsStore({ folder: await newFolder() });
+			for (const key of ["a", "b", "c"]) await store.put(key, text("same"), brief);
+			const { etag } = (await store.head("a"))!;
+			await store.put("a", text("new"), { ifMatch: etag });
+			await store.delete("b");
+			const read = async (key: string) => {
+				const object = await store.get(key);
+				return object && new Response(object.body as BodyInit).text();
+			};
+			expect(await Promise.all(["a", "b", "c"].map(read))).toEqual(["new", null, "same"]);
+			await store.put("b", text("same"), brief);
+			expect(await read("b")).toBe("same");
+		});
+
+		it("makes a file anew when the one that it kept is gone", async () => {
+			const folder = await newFolder();
+			const store = await createFsStore({ folder });
+			await store.put("a/1", text("same"), brief);
+			await rm(join(folder, "%tmp"), { recursive: true });
+			expect(await store.put("b/1", text("same"), brief)).not.toBeNull();
+			await store.put("c/1", text("same"), brief);
+			expect(await fileOf(folder, "c/1.o")).toBe(await fileOf(folder, "b/1.o"));
+		});
+
+		it("shares no file among those that must outlive a power cut or may be replaced", async () => {
+			const folder = await newFolder();
+			const store = await createFsStore({ folder });
+			const files = new Set<number>();
+			for (const [key, options] of Object.entries({
+				a: brief,
+				b: { ifAbsent: true },
+				c: { volatile: true },
+				d: {},
+			})) {
+				await store.put(key, text("same"), options);
+				files.add(await fileOf(folder, `${key}.o`));
+			}
+			expect(files.size).toBe(4);
+		});
+	});
+
 	it("removes folders that became empty, and only those", async () => {
 		const folder = await newFolder();
 		const store = await createFsStore({ folder });

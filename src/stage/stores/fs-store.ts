@@ -25,6 +25,7 @@ import { listFolder } from "./fs-list.ts";
 import { takeLock } from "./fs-lock.ts";
 import { pathOfKey } from "./fs-paths.ts";
 import { readObject, statFile } from "./fs-read.ts";
+import { createTwins, longestTwinBytes } from "./fs-twins.ts";
 import { type WriteOptions, writeFileAside } from "./fs-write.ts";
 
 export interface FsStoreOptions {
@@ -45,6 +46,7 @@ export async function createFsStore(options: FsStoreOptions): Promise<ObjectStor
 	await asStoreError(root, () => mkdir(temporary, { recursive: true }));
 	await removeStale(temporary);
 	const folders = createFolders();
+	const twins = createTwins();
 	const pathOf = (key: string) => join(root, pathOfKey(key));
 	let counter = 0;
 	let lastMicros = 0;
@@ -107,6 +109,20 @@ export async function createFsStore(options: FsStoreOptions): Promise<ObjectStor
 		}
 	}
 
+	/** One more name of a file that was put with these bytes; null: there is none, or no more. */
+	async function placeTwin(key: string, path: string, bytes: Uint8Array) {
+		const twin = twins.find(bytes);
+		if (twin === null) return null;
+		try {
+			const info = (await place(twin.path, path, true, false)) ? infoOf(key, twin.times) : null;
+			return { info };
+		} catch (error) {
+			if (codeOf(error) !== "ENOENT" && codeOf(error) !== "EMLINK") throw error;
+			twins.forget(bytes);
+			return null;
+		}
+	}
+
 	return {
 		description: `file:${root}`,
 
@@ -116,21 +132,29 @@ export async function createFsStore(options: FsStoreOptions): Promise<ObjectStor
 				const path = pathOf(key);
 				const durable = fsync && put.volatile !== true;
 				const ifAbsent = put.ifAbsent === true;
+				const small = body instanceof Uint8Array && body.length <= longestTwinBytes;
+				const twinned = small && ifAbsent && put.volatile === true && put.sha256 === undefined;
+				const other = twinned ? await placeTwin(key, path, body) : null;
+				if (other !== null) return other.info;
 				// What is only ever created has no earlier ETag to differ from.
 				const write: WriteOptions = { ...put, durable, micros: ifAbsent ? null : nextMicros() };
 				const aside = join(temporary, `${process.pid}-${Date.now()}-${++counter}`);
-				let renamed = false;
+				let stays = true;
 				try {
-					const info = infoOf(key, await writeAside(aside, key, body, write));
+					const times = await writeAside(aside, key, body, write);
 					const placed =
 						put.ifMatch === undefined
 							? await place(aside, path, ifAbsent, durable)
 							: await swap(aside, path, put.ifMatch, durable);
-					renamed = placed && !ifAbsent;
-					return placed ? info : null;
-				} finally {
 					// A rename has taken it away.
-					if (!renamed) remove(aside);
+					if (placed && !ifAbsent) stays = false;
+					if (placed && twinned) {
+						stays = false;
+						twins.keep(body, { path: aside, times });
+					}
+					return placed ? infoOf(key, times) : null;
+				} finally {
+					if (stays) remove(aside);
 				}
 			});
 		},

@@ -11,6 +11,7 @@ import { closeSync, fstatSync, fsync, futimesSync, openSync, writeSync } from "n
 import { type FileHandle, open } from "node:fs/promises";
 import { promisify } from "node:util";
 import { IngestError } from "../../errors.ts";
+import { giveBack } from "../lent-bytes.ts";
 import type { PutOptions } from "../object-store.ts";
 import type { FileTimes } from "./fs-info.ts";
 
@@ -84,10 +85,12 @@ async function writeLarge(
 				waitingBytes += chunk.length;
 				if (waitingBytes < writeBytes) continue;
 				await writeAll(handle, waiting);
+				waiting.forEach(giveBack);
 				waiting = [];
 				waitingBytes = 0;
 			}
 			await writeAll(handle, waiting);
+			waiting.forEach(giveBack);
 		}
 		check(key, size, hash, options);
 		if (micros !== null) await handle.utimes(micros / 1e6, micros / 1e6);

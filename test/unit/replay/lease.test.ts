@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type LeaseOptions, takeLease } from "../../../src/replay/lease.ts";
+import { createLeaseTerms, type LeaseOptions, takeLease } from "../../../src/replay/lease.ts";
 import { leaseIsHeld, readLeases } from "../../../src/stage/lease-object.ts";
 import { createIdMaker } from "../../../src/stage/new-id.ts";
 import type { ObjectStore } from "../../../src/stage/object-store.ts";
@@ -52,6 +52,23 @@ describe("a lease", () => {
 		await lease.assertOwned();
 		await lease.release();
 		expect(asked.sort()).toEqual(["delete", "get", "head", "put"]);
+	});
+
+	it("has owner and end in common with what its loader takes in the same second", async () => {
+		const { clock, store } = world();
+		const options = { store, clock, newId: createIdMaker(clock) };
+		const terms = createLeaseTerms(options);
+		const uploads = ["A", "B", "C"].map((last) => `01JDXM2Q6V8Z3T4R5W6Y7A8B9${last}`);
+		for (const upload of uploads) {
+			await takeLease({ ...options, terms }, "acme", upload);
+			await clock.pass(700);
+		}
+		const [a, b, c] = await Promise.all(
+			uploads.map(async (upload) => (await readLeases(store, "acme", upload))[0]!),
+		);
+		expect(b).toEqual(a);
+		expect(c!.owner).not.toBe(a!.owner);
+		expect(Date.parse(c!.expires_at)).toBeGreaterThan(Date.parse(a!.expires_at));
 	});
 
 	it("is renewed by one request, and by an owner whose answer was lost", async () => {
