@@ -30,7 +30,7 @@ import { createKeyStore } from "../src/tenant/key-store.ts";
 import { hasQuotas, limitsOfTenants } from "../src/tenant/limits-of-tenants.ts";
 import { createMemoryQueue } from "../src/trigger/queues/memory-queue.ts";
 import { createApp } from "../src/upload/create-app.ts";
-import { incomingBody } from "../src/upload/incoming-body.ts";
+import { createIncomingBodies } from "../src/upload/incoming-body.ts";
 import { createMetrics } from "../src/upload/metrics.ts";
 import {
 	informNode,
@@ -131,6 +131,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 		stopping.signal,
 	);
 
+	const openIncoming = createIncomingBodies(setImmediate);
 	const app = createApp({
 		store,
 		dropStore,
@@ -157,7 +158,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 		isLoopbackPeer: config.behindProxy ? () => false : isLoopbackPeer,
 		rawHeaders: rawHeadersOf,
 		inform: informNode,
-		bodyOf: (request, env) => incomingBody(env) ?? request.body,
+		bodyOf: (request, env) => openIncoming(env) ?? request.body,
 		runningAppends: createRunningAppends(),
 		corsOrigins: config.corsOrigins,
 		...limitsOfTenants(config, store, clock),
