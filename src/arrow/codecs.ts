@@ -7,6 +7,13 @@ export interface Codecs {
 	/** Uninitialised memory of its own ArrayBuffer, 8-byte aligned. */
 	allocate(size: number): Uint8Array;
 	createSha256(): Sha256;
+	/** How large memory is used again within a load (memory-pool.ts); absent: not at all. */
+	pool?: {
+		/** Less is left to the collector. */
+		fromBytes: number;
+		/** For tests: sees memory that nobody may read any more, before it is used again. */
+		reclaimed?(bytes: Uint8Array): void;
+	};
 }
 
 export interface Sha256 {

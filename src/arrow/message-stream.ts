@@ -9,7 +9,7 @@
  * four zero bytes ended the stream. Both are read, message by message.
  *
  * In: a cursor. Out: messages whose metadata is verified, each with its body in
- * one exact-size buffer, filled from the chunks without joining them. Sizes are
+ * one buffer, filled from the chunks without joining them. Sizes are
  * checked before anything is allocated, and memory for a body never runs ahead
  * of the bytes that have arrived by more than `maxUnreceivedBytes` or their own
  * number, so declaring a body costs nothing.
@@ -19,7 +19,9 @@ import { Message } from "apache-arrow/fb/message";
 import { ByteBuffer } from "flatbuffers";
 import { IngestError } from "../errors.ts";
 import type { Limits } from "../limits.ts";
+import type { BatchMemory } from "./batch-memory.ts";
 import type { Codecs } from "./codecs.ts";
+import type { MemoryPool } from "./memory-pool.ts";
 import type { ByteCursor } from "./wire/byte-cursor.ts";
 import { verifyMessage } from "./wire/flatbuffer-verify.ts";
 
@@ -48,6 +50,8 @@ export interface IpcMessage {
 	metadata: Uint8Array;
 	message: Message;
 	body: Uint8Array;
+	/** What the body lies in, if it is to be used again: a record batch's may be, its holder is whoever gets the message. */
+	memory?: BatchMemory | undefined;
 	/** Framed as before Arrow 0.15. */
 	legacy: boolean;
 }
@@ -57,6 +61,8 @@ export interface FramingOptions {
 	codecs: Codecs;
 	/** Size of the whole source where it is known: a body beyond it is refused before it is allocated. */
 	sourceBytes: number | null;
+	/** For bodies of record batches; absent: they are the collector's. */
+	pool?: MemoryPool | null;
 }
 
 /** The next message; `end_of_stream` for its marker; `end` where the source ends at a message border. */
@@ -80,13 +86,22 @@ export async function readMessage(
 		throw truncated(offset, `metadata of ${length} bytes`, metadata.byteLength);
 	}
 	const message = parseMessage(metadata, offset);
-	const body = await readBody(cursor, bodyLength(message, offset), offset, options);
+	const isBatch = (message.headerType() as number) === headerTypes.recordBatch;
+	// What a dictionary batch brings is kept for as long as the stream goes on.
+	const context = isBatch ? options : { ...options, pool: null };
+	const { bytes: body, memory } = await readBody(
+		cursor,
+		bodyLength(message, offset),
+		offset,
+		context,
+	);
 	return {
 		offset,
 		metadataLength: cursor.offset - offset - body.byteLength,
 		metadata,
 		message,
 		body,
+		memory,
 		legacy,
 	};
 }
@@ -134,13 +149,18 @@ function checkMetadataLength(length: number, legacy: boolean, offset: number, li
 	}
 }
 
+interface Body {
+	bytes: Uint8Array;
+	memory?: BatchMemory | undefined;
+}
+
 async function readBody(
 	cursor: ByteCursor,
 	length: number,
 	offset: number,
-	{ limits, codecs, sourceBytes }: FramingOptions,
-): Promise<Uint8Array> {
-	if (length === 0) return emptyBody;
+	{ limits, codecs, sourceBytes, pool }: FramingOptions,
+): Promise<Body> {
+	if (length === 0) return { bytes: emptyBody };
 	if (length > limits.maxBatchBytes) {
 		throw new IngestError(
 			"too_large",
@@ -152,24 +172,26 @@ async function readBody(
 		throw truncated(offset, `body of ${length} bytes`, Math.max(0, sourceBytes - cursor.offset));
 	}
 	const atOnce = sourceBytes === null ? Math.min(length, maxUnreceivedBytes) : length;
-	let body = allocate(codecs, atOnce);
+	const pooled = atOnce === length ? makeRoom(length, (size) => pool?.take(size) ?? null) : null;
+	const memory = pooled?.memory;
+	let body = pooled?.bytes ?? makeRoom(atOnce, codecs.allocate);
 	let filled = 0;
 	// Small bodies come by the thousand; none of them waits where it is there.
-	if (atOnce === length && cursor.fillNow(body)) return body;
+	if (atOnce === length && cursor.fillNow(body)) return { bytes: body, memory };
 	for (;;) {
 		filled = await cursor.fill(body, filled);
 		if (filled < body.byteLength) throw truncated(offset, `body of ${length} bytes`, filled);
-		if (filled === length) return body;
-		const grown = allocate(codecs, Math.min(length, 2 * filled));
+		if (filled === length) return { bytes: body, memory };
+		const grown = makeRoom(Math.min(length, 2 * filled), codecs.allocate);
 		grown.set(body);
 		body = grown;
 	}
 }
 
 /** A limit that was set beyond what the runtime can do is still a limit. */
-function allocate(codecs: Codecs, size: number): Uint8Array {
+function makeRoom<T>(size: number, make: (size: number) => T): T {
 	try {
-		return codecs.allocate(size);
+		return make(size);
 	} catch (cause) {
 		throw new IngestError("too_large", `there is no memory for a body of ${size} bytes`, { cause });
 	}

@@ -4,7 +4,7 @@
  *   bytes > messages > RawBatch > check > engine form > first stream's order > merged and sliced
  *
  * Opening reads up to the first schema and no further. Everything is pulled: no step runs ahead
- * of the engine, so memory holds one message body and the window of `rebatch.ts`.
+ * of the engine, so memory holds one message body and the window of `rebatch.ts`, and is used again.
  * Counts and the digest are of all bytes of all sources, taken as they come by.
  */
 
@@ -15,6 +15,7 @@ import { type Limits, rowGroupRows } from "../limits.ts";
 import type { BatchReader } from "./batch-reader.ts";
 import type { ByteSource } from "./byte-source.ts";
 import type { Codecs, Sha256 } from "./codecs.ts";
+import { MemoryPool } from "./memory-pool.ts";
 import { readSource } from "./read-source.ts";
 import { rebatch } from "./rebatch.ts";
 import type { SourceEvent } from "./source-events.ts";
@@ -52,6 +53,7 @@ class ArrowLoad implements BatchReader {
 	readonly #warnings = new WarningList();
 	readonly #plans: StreamPlans;
 	readonly #sha256: Sha256;
+	readonly #pool: MemoryPool | null;
 	#digest: string | null = null;
 	#sourceName = "";
 	#bytes = 0;
@@ -61,6 +63,7 @@ class ArrowLoad implements BatchReader {
 	constructor(sources: readonly ByteSource[], options: OpenOptions) {
 		this.#options = options;
 		this.#sha256 = options.codecs.createSha256();
+		this.#pool = MemoryPool.of(options.codecs);
 		this.#plans = new StreamPlans(options.limits, options.codecs, this.#warnings);
 		this.#stopWith(options.signal);
 		this.#events = this.#readAll(sources);
@@ -87,6 +90,7 @@ class ArrowLoad implements BatchReader {
 		this.#stopWith(signal);
 		return rebatch(this.engineFields, this.#checkedBatches(), this.#options.codecs, {
 			rows: rowGroupRows,
+			pool: this.#pool,
 		});
 	}
 
@@ -102,6 +106,7 @@ class ArrowLoad implements BatchReader {
 		} finally {
 			this.#ended.abort(noLongerNeeded);
 			await this.#events.return(undefined);
+			this.#pool?.close();
 		}
 	}
 
@@ -149,6 +154,7 @@ class ArrowLoad implements BatchReader {
 			try {
 				yield* readSource(source, {
 					codecs,
+					pool: this.#pool,
 					limits,
 					requireEos,
 					signal: this.#stop.signal,

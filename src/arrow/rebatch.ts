@@ -15,14 +15,20 @@
  * larger, what waits goes out before it is one.
  */
 
+import { bitmapBytes } from "./array/bitmap.ts";
 import { concatSlices } from "./array/concat-arrays.ts";
+import { type JoinMemory, joinMemory } from "./array/join-memory.ts";
 import { sliceArray } from "./array/slice-array.ts";
+import { BatchMemory } from "./batch-memory.ts";
 import type { Codecs } from "./codecs.ts";
+import type { MemoryPool } from "./memory-pool.ts";
 import type { ArrayData, CheckedBatch, Field } from "./types.ts";
 
 export interface RebatchOptions {
 	/** A multiple of 8, as slices ask for. */
 	rows: number;
+	/** Where joined batches lie; null: memory is not used again. */
+	pool: MemoryPool | null;
 	/** Bytes of batches that wait to be joined. */
 	maxBytes?: number;
 }
@@ -30,25 +36,26 @@ export interface RebatchOptions {
 /** Also below what 32-bit offsets of joined strings can hold. */
 const defaultMaxBytes = 64 * 1024 * 1024;
 
-/** Rows `from … from + length` of a batch. */
+/** Rows `from … from + length` of a batch, and a holder of its memory. */
 interface BatchSlice {
 	batch: CheckedBatch;
 	from: number;
 	length: number;
+	memory: BatchMemory | undefined;
 }
 
 export async function* rebatch(
 	fields: readonly Field[],
 	batches: AsyncIterable<CheckedBatch>,
 	codecs: Codecs,
-	{ rows, maxBytes = defaultMaxBytes }: RebatchOptions,
+	{ rows, pool, maxBytes = defaultMaxBytes }: RebatchOptions,
 ): AsyncGenerator<CheckedBatch> {
 	let waiting: BatchSlice[] = [];
 	let waitingRows = 0;
 	let waitingBytes = 0;
 	const shared = new Set<unknown>();
 	const joined = () => {
-		const batch = joinSlices(fields, waiting, codecs);
+		const batch = joinSlices(fields, waiting, (size) => joinMemory(pool, codecs, size));
 		waiting = [];
 		waitingRows = 0;
 		waitingBytes = 0;
@@ -56,6 +63,7 @@ export async function* rebatch(
 		return batch;
 	};
 	for await (const batch of batches) {
+		if (batch.length === 0) batch.memory?.release();
 		let bytes = batchBytes(fields, batch, shared);
 		if (waitingRows > 0 && waitingBytes + bytes > maxBytes) {
 			yield joined();
@@ -63,7 +71,9 @@ export async function* rebatch(
 		}
 		for (let from = 0; from < batch.length; ) {
 			const length = Math.min(batch.length - from, rows - waitingRows);
-			waiting.push({ batch, from, length });
+			const isLast = from + length === batch.length;
+			const memory = isLast ? batch.memory : batch.memory?.retain();
+			waiting.push({ batch, from, length, memory });
 			waitingRows += length;
 			waitingBytes += (bytes * length) / batch.length;
 			from += length;
@@ -76,33 +86,72 @@ export async function* rebatch(
 function joinSlices(
 	fields: readonly Field[],
 	slices: readonly BatchSlice[],
-	codecs: Codecs,
+	memoryFor: (size: number) => JoinMemory,
 ): CheckedBatch {
 	if (slices.length === 1) {
-		const { batch, from, length } = slices[0]!;
+		const { batch, from, length, memory } = slices[0]!;
 		if (length === batch.length) return batch;
 		if (from % 8 === 0) {
+			const { codecs } = memoryFor(0);
 			const columns = fields.map((field, i) =>
 				sliceArray(field, batch.columns[i]!, from, length, codecs),
 			);
-			return { length, columns } as unknown as CheckedBatch;
+			return { length, columns, memory } as unknown as CheckedBatch;
 		}
 	}
-	let total = 0;
-	for (const { length } of slices) total += length;
+	let length = 0;
+	let size = 0;
+	for (const slice of slices) {
+		length += slice.length;
+		size += (copiedBytes(fields, slice.batch) * slice.length) / slice.batch.length;
+	}
+	const join = memoryFor(Math.ceil(size + spareBytes(fields, length)));
 	const columns = fields.map((field, i) =>
 		concatSlices(
 			field,
 			slices.map(({ batch, from, length }) => ({ array: batch.columns[i]!, from, length })),
-			codecs,
+			join.codecs,
 		),
 	);
-	return { length: total, columns } as unknown as CheckedBatch;
+	const memory = join.holdsAll(columns) ? letGo(slices, join.memory) : keep(slices, join.memory);
+	return { length, columns, memory } as unknown as CheckedBatch;
+}
+
+/** Nothing of what was joined is read any more. */
+function letGo(slices: readonly BatchSlice[], joined: BatchMemory | null): BatchMemory | undefined {
+	for (const { memory } of slices) memory?.release();
+	return joined ?? undefined;
+}
+
+/** Data behind views lie where they lay: all goes together. */
+function keep(slices: readonly BatchSlice[], joined: BatchMemory | null): BatchMemory {
+	return new BatchMemory(() => {
+		joined?.release();
+		for (const { memory } of slices) memory?.release();
+	});
+}
+
+/** For the gaps between buffers, one offset more each, and bitmaps that not all slices have. */
+function spareBytes(fields: readonly Field[], length: number): number {
+	let total = 0;
+	for (const { children } of fields) {
+		total += 256 + bitmapBytes(length) + spareBytes(children, length);
+	}
+	return total;
+}
+
+/** Of a batch, what a join of it copies: not the data behind views. */
+function copiedBytes(fields: readonly Field[], batch: CheckedBatch): number {
+	let total = 0;
+	fields.forEach((field, i) => {
+		total += arrayBytes(field, batch.columns[i]!, null);
+	});
+	return total;
 }
 
 /**
  * What the batch adds to those that wait. Data behind views is kept and not copied:
- * it counts once, as batches with one dictionary share it.
+ * it counts once, as batches with one dictionary share it; where `shared` is null, not at all.
  */
 function batchBytes(fields: readonly Field[], batch: CheckedBatch, shared: Set<unknown>): number {
 	let total = 0;
@@ -112,14 +161,14 @@ function batchBytes(fields: readonly Field[], batch: CheckedBatch, shared: Set<u
 	return total;
 }
 
-function arrayBytes(field: Field, array: ArrayData, shared: Set<unknown>): number {
+function arrayBytes(field: Field, array: ArrayData, shared: Set<unknown> | null): number {
 	const { kind } = field.type;
 	const own = kind === "utf8_view" || kind === "binary_view" ? 2 : array.buffers.length;
 	let total = 0;
 	array.buffers.forEach((buffer, i) => {
 		if (buffer === null) return;
 		if (i < own) total += buffer.length;
-		else if (!shared.has(buffer.buffer)) {
+		else if (shared !== null && !shared.has(buffer.buffer)) {
 			shared.add(buffer.buffer);
 			total += buffer.length;
 		}

@@ -3,6 +3,7 @@
 import type { Warning } from "../flow.ts";
 import type { Limits } from "../limits.ts";
 import type { Codecs } from "./codecs.ts";
+import type { MemoryPool } from "./memory-pool.ts";
 import type { SentSchema } from "./schema.ts";
 import type { DecodedBatch, GatheredBatches } from "./stream-decoder.ts";
 
@@ -16,6 +17,8 @@ export type SourceEvent =
 export interface ReadOptions {
 	limits: Limits;
 	codecs: Codecs;
+	/** For bodies of record batches; absent: they are the collector's. */
+	pool?: MemoryPool | null;
 	requireEos: boolean;
 	signal: AbortSignal;
 	onChunk(chunk: Uint8Array): void;

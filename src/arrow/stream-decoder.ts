@@ -8,6 +8,7 @@ import { RecordBatch } from "apache-arrow/fb/record-batch";
 import { Schema as FlatSchema } from "apache-arrow/fb/schema";
 import { IngestError } from "../errors.ts";
 import type { Limits } from "../limits.ts";
+import type { BatchMemory } from "./batch-memory.ts";
 import { readBodyCodec } from "./body-compression.ts";
 import type { Codecs } from "./codecs.ts";
 import { DictionaryBook } from "./dictionary-batch.ts";
@@ -26,6 +27,8 @@ export interface DecoderOptions {
 export interface DecodedBatch {
 	length: number;
 	columns: ArrayData[];
+	/** What the columns lie in, as of a checked batch. */
+	memory?: BatchMemory | undefined;
 }
 
 /** Batches that were sent one after the other, joined. */
@@ -125,10 +128,11 @@ export class StreamDecoder {
 
 	#decodeBatch(message: IpcMessage): DecodedBatch {
 		const header = headerOf(message, new RecordBatch());
-		return decodeRecordBatch(this.schema.fields, this.#source(header, message), {
+		const batch = decodeRecordBatch(this.schema.fields, this.#source(header, message), {
 			...this.#options,
 			dictionaryOf: this.#dictionaryOf,
 		});
+		return { ...batch, memory: message.memory };
 	}
 
 	readonly #dictionaryOf: DecodeOptions["dictionaryOf"] = (field, nullCount, length, path) =>

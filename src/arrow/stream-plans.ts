@@ -74,7 +74,7 @@ export class StreamPlans {
 		this.#first ??= this.#current;
 	}
 
-	/** Of the stream that began last. */
+	/** Of the stream that began last. Each of what comes out is a holder of the batch's memory. */
 	*convert(raw: RawBatch): Generator<CheckedBatch> {
 		const plan = this.#current!;
 		plan.check(raw);
@@ -86,8 +86,10 @@ export class StreamPlans {
 			if (plan !== this.#first) this.#keepNullPromises(columns, { batch: raw.index, firstRow });
 			firstRow += batch.length;
 			this.#rows += batch.length;
-			yield plan.order === null ? batch : { ...batch, columns };
+			const memory = raw.memory?.retain();
+			yield plan.order === null ? { ...batch, memory } : { ...batch, columns, memory };
 		}
+		raw.memory?.release();
 	}
 
 	/** Warnings of plans grow while they convert; this takes what there is. */

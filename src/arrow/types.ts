@@ -6,6 +6,8 @@
  * Nothing here holds a decoded value; buffers are views into message bodies.
  */
 
+import type { BatchMemory } from "./batch-memory.ts";
+
 export const timeUnits = ["s", "ms", "us", "ns"] as const;
 export type TimeUnit = (typeof timeUnits)[number];
 
@@ -73,6 +75,8 @@ export interface RawBatch {
 	columns: ArrayData[];
 	/** Position in the load, from 0. */
 	index: number;
+	/** As of a checked batch. */
+	memory?: BatchMemory | undefined;
 }
 
 declare const checked: unique symbol;
@@ -85,4 +89,6 @@ export interface CheckedBatch {
 	readonly [checked]: true;
 	readonly length: number;
 	readonly columns: readonly ArrayData[];
+	/** Whoever drains batches may let go of this, once, when nobody reads the columns any more. Absent: the collector's. */
+	readonly memory?: BatchMemory | undefined;
 }

@@ -20,6 +20,7 @@ import {
 } from "../../bench/datasets/columns.ts";
 import { createRandom } from "../../bench/datasets/random.ts";
 import { openArrow } from "../../src/arrow/open-arrow.ts";
+import type { CheckedBatch } from "../../src/arrow/types.ts";
 import { defaultLimits, rowGroupRows } from "../../src/limits.ts";
 import { nodeCodecs } from "../../src/replay/node-codecs.ts";
 import type { ObjectStore } from "../../src/stage/object-store.ts";
@@ -134,6 +135,8 @@ describe("bytes digested", () => {
 });
 
 describe("bytes copied", () => {
+	const { pool: _, ...withoutPool } = nodeCodecs;
+
 	function lineitemStream(batches: number, batchRows: number): Uint8Array {
 		const random = createRandom(3);
 		const made = Array.from({ length: batches }, () => {
@@ -156,8 +159,11 @@ describe("bytes copied", () => {
 		return RecordBatchStreamWriter.writeAll(made).toUint8Array(true);
 	}
 
-	/** Bytes allocated on the way, for each byte of the stream; and allocations for each batch. */
-	async function cost(stream: Uint8Array, batches: number) {
+	/**
+	 * Bytes allocated on the way, for each byte of the stream; and allocations for each batch. `engineHolds`
+	 * batches at a time, after which their memory is used again; null: memory is not used again.
+	 */
+	async function cost(stream: Uint8Array, batches: number, engineHolds: number | null = null) {
 		let bytes = 0;
 		let allocations = 0;
 		const reader = await openArrow(
@@ -173,7 +179,7 @@ describe("bytes copied", () => {
 			],
 			{
 				codecs: {
-					...nodeCodecs,
+					...(engineHolds === null ? withoutPool : nodeCodecs),
 					allocate(size) {
 						bytes += size;
 						allocations += 1;
@@ -186,8 +192,13 @@ describe("bytes copied", () => {
 			},
 		);
 		let rows = 0;
-		for await (const batch of reader.batches(new AbortController().signal)) rows += batch.length;
-		return { rows, perByte: bytes / stream.length, perBatch: allocations / batches };
+		const held: CheckedBatch[] = [];
+		for await (const batch of reader.batches(new AbortController().signal)) {
+			rows += batch.length;
+			held.push(batch);
+			if (held.length > (engineHolds ?? 0)) held.shift()!.memory?.release();
+		}
+		return { rows, bytes, perByte: bytes / stream.length, perBatch: allocations / batches };
 	}
 
 	it("are each byte once, into the body that DuckDB reads, for batches of a row group", async () => {
@@ -206,6 +217,16 @@ describe("bytes copied", () => {
 			const { rows, perByte } = await cost(lineitemStream(batches, batchRows), batches);
 			expect(rows).toBe(batches * batchRows);
 			expect(perByte).toBeLessThanOrEqual(2.1);
+		}
+	});
+
+	it("lie in memory that is used again: four times the batches need no more of it", async () => {
+		const engineHolds = 3;
+		for (const batchRows of [50_000, rowGroupRows]) {
+			const few = await cost(lineitemStream(12, batchRows), 12, engineHolds);
+			const many = await cost(lineitemStream(48, batchRows), 48, engineHolds);
+			expect(many.rows).toBe(4 * few.rows);
+			expect(many.bytes).toBeLessThanOrEqual(few.bytes * 1.1);
 		}
 	});
 });

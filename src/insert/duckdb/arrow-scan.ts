@@ -135,25 +135,25 @@ function refusal(error: unknown, reader: BatchReader, positions: readonly number
 	);
 }
 
+type ScanBatch = Pick<CheckedBatch, "length" | "columns" | "memory">;
+
 /** All batches of all readers, of each the columns at `positions`. */
 async function* select(
 	readers: readonly BatchReader[],
 	positions: readonly number[],
 	signal: AbortSignal,
-): AsyncGenerator<Pick<CheckedBatch, "length" | "columns">> {
+): AsyncGenerator<ScanBatch> {
 	for (const reader of readers) {
 		const all = positions.length === reader.engineFields.length;
 		for await (const batch of reader.batches(signal)) {
-			yield all
-				? batch
-				: { length: batch.length, columns: positions.map((at) => batch.columns[at]!) };
+			yield all ? batch : { ...batch, columns: positions.map((at) => batch.columns[at]!) };
 		}
 	}
 }
 
 function startPump(
 	stream: ReturnType<typeof openBatchStream>,
-	batches: AsyncIterable<Pick<CheckedBatch, "length" | "columns">>,
+	batches: AsyncIterable<ScanBatch>,
 	stopped: AbortSignal,
 ): { primed: Promise<void>; pumped: Promise<void> } {
 	const primed = Promise.withResolvers<void>();
@@ -161,7 +161,9 @@ function startPump(
 		try {
 			for await (const batch of batches) {
 				if (stopped.aborted) return;
-				const taken = stream.push(batch);
+				const { memory } = batch;
+				// The only one who lets go of what DuckDB reads.
+				const taken = stream.push(batch, memory && (() => memory.release()));
 				primed.resolve();
 				if (!(await taken)) return;
 			}

@@ -62,7 +62,10 @@ function batchOf(from: number, length: number): CheckedBatch {
 	return { length, columns } as unknown as CheckedBatch;
 }
 
-async function through(sizes: readonly number[], options: Parameters<typeof rebatch>[3]) {
+async function through(
+	sizes: readonly number[],
+	options: Omit<Parameters<typeof rebatch>[3], "pool">,
+) {
 	async function* batches() {
 		let from = 0;
 		for (const size of sizes) {
@@ -71,7 +74,8 @@ async function through(sizes: readonly number[], options: Parameters<typeof reba
 		}
 	}
 	const result: CheckedBatch[] = [];
-	for await (const batch of rebatch(fields, batches(), plainCodecs, options)) result.push(batch);
+	for await (const batch of rebatch(fields, batches(), plainCodecs, { ...options, pool: null }))
+		result.push(batch);
 	return result;
 }
 
@@ -102,7 +106,7 @@ describe("rebatch", () => {
 			async function* one() {
 				yield sent;
 			}
-			for await (const batch of rebatch(fields, one(), plainCodecs, { rows: 16 }))
+			for await (const batch of rebatch(fields, one(), plainCodecs, { rows: 16, pool: null }))
 				expect(batch).toBe(sent);
 		}
 	});
