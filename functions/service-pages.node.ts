@@ -1,20 +1,29 @@
 /**
- * `/docs`, made of the table of routes, and the console's files as browsers take them:
- * its TypeScript with the types taken out, each once. Nothing but what the console is
- * made of is served.
+ * `/docs` with its renderer, as its package has it built for browsers, and the console's
+ * files: TypeScript with the types taken out, each once. Nothing but what the two pages
+ * are made of is served.
  */
 import { readdir, readFile } from "node:fs/promises";
 import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
-import { docsHtml } from "../src/upload/docs-page.ts";
+import { fileURLToPath } from "node:url";
+import { docsHtml } from "../src/docs/docs-page.ts";
 import { pageHeaders } from "../src/upload/page-headers.ts";
-import { routes } from "../src/upload/routes.ts";
 
 const root = join(import.meta.dirname, "../src");
 /** The console and the client that it uploads with. */
 const folders = ["console", "client"];
 /** The words that both share. */
 const sharedFiles = ["flow.ts", "errors.ts"];
+/** What `/docs` is made of, by path. */
+const docsFiles: ReadonlyMap<string, string> = new Map([
+	["/docs/docs.css", join(root, "docs/docs.css")],
+	["/docs/docs.ts", join(root, "docs/docs.ts")],
+	[
+		"/docs/openapi-explorer.min.js",
+		fileURLToPath(import.meta.resolve("openapi-explorer/dist/browser/openapi-explorer.min.js")),
+	],
+]);
 const served = /^\/console\/src\/((?:(?:console|client)\/)?[a-z0-9-]+\.(?:ts|css))$/;
 
 const kept = new Map<string, Promise<string | null>>();
@@ -37,16 +46,23 @@ export async function pagePaths(): Promise<string[]> {
 		),
 	);
 	const shared = sharedFiles.map((name) => `/console/src/${name}`);
-	return ["/docs", "/console", ...shared, ...files.flat().filter((path) => served.test(path))];
+	const ofConsole = files.flat().filter((path) => served.test(path));
+	return ["/docs", ...docsFiles.keys(), "/console", ...shared, ...ofConsole];
 }
 
 async function readPage(path: string): Promise<string | null> {
-	if (path === "/docs") return docsHtml(routes);
-	const name = path === "/console" ? "console/index.html" : served.exec(path)?.[1];
-	if (name === undefined || (!name.includes("/") && !sharedFiles.includes(name))) return null;
-	const text = await readFile(join(root, name), "utf8").catch((error: NodeJS.ErrnoException) => {
+	if (path === "/docs") return docsHtml();
+	const file = docsFiles.get(path) ?? consoleFile(path);
+	if (file === null) return null;
+	const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
 		if (error.code === "ENOENT") return null;
 		throw error;
 	});
-	return text !== null && name.endsWith(".ts") ? stripTypeScriptTypes(text) : text;
+	return text !== null && file.endsWith(".ts") ? stripTypeScriptTypes(text) : text;
+}
+
+function consoleFile(path: string): string | null {
+	const name = path === "/console" ? "console/index.html" : served.exec(path)?.[1];
+	if (name === undefined || (!name.includes("/") && !sharedFiles.includes(name))) return null;
+	return join(root, name);
 }

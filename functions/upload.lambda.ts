@@ -6,6 +6,7 @@
  * The bucket's events tell the loader.
  */
 import { createHash } from "node:crypto";
+import { join } from "node:path";
 import process from "node:process";
 import { handle } from "hono/aws-lambda";
 import { earlyBytes, refuseEarly } from "../src/arrow/refuse-early.ts";
@@ -17,9 +18,7 @@ import { createIdMaker } from "../src/stage/new-id.ts";
 import { createKeyStore } from "../src/tenant/key-store.ts";
 import { limitsOfTenants } from "../src/tenant/limits-of-tenants.ts";
 import { createApp } from "../src/upload/create-app.ts";
-import { docsHtml } from "../src/upload/docs-page.ts";
-import { pageHeaders } from "../src/upload/page-headers.ts";
-import { routes } from "../src/upload/routes.ts";
+import { assetPages } from "./asset-pages.node.ts";
 import { openSqsQueue } from "./open-sqs-queue.node.ts";
 import { openStores } from "./open-stores.node.ts";
 
@@ -61,8 +60,8 @@ const app = createApp({
 	defaultWaitMs: 25_000,
 	maxRequestBytes: config.maxRequestBytes ?? defaultMaxRequestBytes,
 	directParts: true,
-	pages: (path) =>
-		path === "/docs" ? new Response(docsHtml(routes), { headers: pageHeaders(path) }) : null,
+	// Put beside the bundle by `infra/bundle.ts`.
+	pages: assetPages(join(import.meta.dirname, "assets")),
 	...limitsOfTenants(config, store, clock),
 	metrics: null,
 	corsOrigins: config.corsOrigins,

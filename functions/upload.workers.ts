@@ -19,7 +19,7 @@ import {
 	type QueueBinding,
 } from "../src/trigger/queues/cloudflare-queue.ts";
 import { createApp } from "../src/upload/create-app.ts";
-import { pageHeaders } from "../src/upload/page-headers.ts";
+import { pageFile, pageHeaders } from "../src/upload/page-headers.ts";
 
 /** Bindings of `wrangler.toml`; the variables are those of the environment table. */
 interface Env {
@@ -125,8 +125,7 @@ function createAppOf(env: Env): App {
 
 /** A file of `dist/assets`, with our headers: theirs are guessed from its name. */
 async function pageOf(assets: Assets, path: string): Promise<Response | null> {
-	const file = /\.[a-z]+$/.test(path) ? path : `${path}.html`;
-	const found = await assets.fetch(new Request(`https://assets${file}`));
+	const found = await assets.fetch(new Request(`https://assets${pageFile(path)}`));
 	if (found.ok) return new Response(found.body, { headers: pageHeaders(path) });
 	await found.body?.cancel();
 	return null;

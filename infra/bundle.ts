@@ -2,6 +2,7 @@
  * The Lambda functions as folders that are ready to be zipped: `node infra/bundle.ts [OUT]`.
  *
  *   upload/index.mjs                       one file
+ *   upload/assets/                         the pages
  *   replay/index.mjs                       one file, and beside it what can't be in one:
  *   replay/native/                         the addon, built for this platform
  *   replay/node_modules/@duckdb/           DuckDB
@@ -12,6 +13,7 @@ import { cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { build, type Plugin } from "esbuild";
+import { buildAssets } from "../functions/build-assets.node.ts";
 
 const root = resolve(import.meta.dirname, "..");
 /** https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
@@ -61,6 +63,7 @@ export async function bundleLambdas(out = join(root, "infra/dist/lambda")): Prom
 	const upload = join(out, "upload");
 	const replay = join(out, "replay");
 	await bundle("functions/upload.lambda.ts", upload);
+	await buildAssets(join(upload, "assets"));
 	await bundle("functions/replay.lambda.ts", replay);
 	const platform = `${process.platform}-${process.arch}`;
 	for (const name of ["node-api", "node-bindings", `node-bindings-${platform}`]) {

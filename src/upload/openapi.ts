@@ -66,6 +66,24 @@ const pathSchemas: Record<string, Json> = {
 	n: { type: "integer", minimum: 1, maximum: 10_000 },
 };
 
+const rightWords = {
+	open: "no key",
+	metrics: "right metrics, or a peer on the service's machine",
+	load: "the rights of the load's mode, and its table",
+	upload: "the rights of the upload's mode, and its table",
+	receipt: "right read, and the load's table",
+	replay: "the rights of the load's mode, and its table",
+	table: "right read, and the table",
+	read: "right read",
+} as const satisfies Record<Route["right"], string>;
+
+/** What readers find it under. */
+function tagOf({ path }: Route): string {
+	const [, version, noun] = path.split("/");
+	if (version !== "v1") return "Service";
+	return noun === "uploads" ? "Uploads" : noun === "tables" ? "Tables" : "Loads";
+}
+
 function operationOf(route: Route, components: Json): Json {
 	const parameters: Json[] = [
 		...[...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
@@ -85,7 +103,9 @@ function operationOf(route: Route, components: Json): Json {
 	];
 	return {
 		operationId: route.id,
+		tags: [tagOf(route)],
 		summary: route.summary,
+		description: `Needs: ${rightWords[route.right]}.`,
 		security:
 			route.right === "open" ? [] : route.right === "metrics" ? [{ key: [] }, {}] : [{ key: [] }],
 		...(parameters.length === 0 ? {} : { parameters }),

@@ -13,6 +13,8 @@ const fitting = new Set([
 	"BlueOak-1.0.0",
 	"ISC",
 	"MIT",
+	"PSF-2.0",
+	"Python-2.0",
 ]);
 
 /** Packages that name no licence, with what they hold. */

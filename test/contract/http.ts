@@ -218,6 +218,44 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 			const docs = await ask("/docs", { key: null });
 			expect(docs.headers.get("content-type")).toBe("text/html; charset=utf-8");
 			for (const code of Object.keys(problemKinds)) expect(docs.text).toContain(`id="${code}"`);
+			expect(docs.text).toContain('spec-url="/openapi.json"');
+		});
+
+		test("is the renderer of that page, which may run what is served here and ask nobody else", async () => {
+			const page = await ask("/docs", { key: null });
+			const policy = page.headers.get("content-security-policy")!.split("; ");
+			expect(policy).toEqual([
+				"default-src 'none'",
+				"script-src 'self'",
+				"style-src 'self' 'unsafe-inline'",
+				"connect-src 'self'",
+				"img-src data:",
+				"base-uri 'none'",
+				"form-action 'none'",
+				"frame-ancestors 'none'",
+				"require-trusted-types-for 'script'",
+				"trusted-types lit-html",
+			]);
+			const parts = [...page.text.matchAll(/(?:src|href)="(\/docs\/[^"]+)"/g)];
+			expect(parts.map(([, path]) => path)).toEqual([
+				"/docs/docs.css",
+				"/docs/docs.ts",
+				"/docs/openapi-explorer.min.js",
+			]);
+			for (const [, path] of parts) {
+				const part = await ask(path!, { key: null });
+				const type = path!.endsWith(".css") ? "text/css" : "text/javascript";
+				expect([part.status, part.headers.get("content-type")]).toEqual([
+					200,
+					`${type}; charset=utf-8`,
+				]);
+				expect(part.text).not.toContain("interface Explorer");
+				// All of it goes to each new reader: 0.75 MB for the renderer, little for what is ours.
+				expect(part.text.length).toBeLessThan(path!.endsWith(".js") ? 1e6 : 8_000);
+			}
+			for (const path of ["/docs/none.js", "/docs/docs-page.ts", "/docs/..%2fopenapi.ts"]) {
+				expect((await ask(path, { key: null })).status).toBe(404);
+			}
 		});
 
 		test("is the console, its styles and its modules, which run nothing but themselves", async () => {
@@ -249,7 +287,7 @@ export function httpContract(name: string, start: () => Promise<HttpService>): v
 				for (const method of Object.keys(operations)) {
 					if (
 						open.includes(path) ||
-						path.startsWith("/console/") ||
+						/^\/(docs|console)\//.test(path) ||
 						(path === "/metrics" && service.openMetrics)
 					)
 						continue;

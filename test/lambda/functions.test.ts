@@ -66,6 +66,22 @@ describe("the functions on Lambda", () => {
 		expect(bundles.replay.bytes).toBeLessThan(250 * 1024 * 1024);
 	});
 
+	it("have the pages beside them, and nothing else of their folder", async () => {
+		for (const [path, text] of [
+			["/docs", 'spec-url="/openapi.json"'],
+			["/docs/openapi-explorer.min.js", "OpenAPI Explorer"],
+			["/console", "/console/src/console/console.ts"],
+			["/console/src/console/console.ts", "import"],
+		] as const) {
+			const answer = await call("GET", path);
+			expect([path, answer.statusCode]).toEqual([path, 200]);
+			expect(answer.body).toContain(text);
+		}
+		for (const path of ["/docs/index.mjs", "/docs/..%2f..%2findex.mjs", "/docs/docs.html"]) {
+			expect((await call("GET", path)).statusCode).toBe(404);
+		}
+	});
+
 	it("stage a base64 body, load it from a message, and answer with the receipt", async () => {
 		const id = await stage("events");
 		const answer = await replay.invoke(

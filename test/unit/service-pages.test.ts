@@ -1,6 +1,28 @@
-/** What is served as the console, and that nothing else of the repository is. */
+/** What is served as the docs and the console, and that nothing else of the repository is. */
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { servicePages } from "../../functions/service-pages.node.ts";
+
+describe("the docs' pages", () => {
+	it("are the page, its styles, its module without types and the renderer as its package has it", async () => {
+		const page = await servicePages("/docs");
+		expect(page?.headers.get("cache-control")).toBe("public, max-age=300");
+		const renderer = await servicePages("/docs/openapi-explorer.min.js");
+		expect(renderer?.headers.get("cache-control")).toBe("public, max-age=86400");
+		const { dependencies } = JSON.parse(
+			readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+		);
+		const version = dependencies["openapi-explorer"];
+		expect(await renderer!.text()).toContain(`OpenAPI Explorer ${version} `);
+	});
+
+	it.each(["/docs/", "/docs/docs-page.ts", "/docs/../package.json", "/docs/openapi-explorer.js"])(
+		"are not %s",
+		async (path) => {
+			expect(await servicePages(path)).toBeNull();
+		},
+	);
+});
 
 describe("the console's pages", () => {
 	it("are the page, its styles and its modules without types", async () => {

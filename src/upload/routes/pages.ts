@@ -4,10 +4,11 @@ import { notHereAnswer } from "../answers.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { noQuery } from "../schemas.ts";
 
-/** The docs, the console, and what it is made of: its own files and those that it shares with the client. */
+/** The docs, the console, and what they are made of; the console shares files with the client. */
 export const pages: Route[] = (
 	[
 		["/docs", "docs", "The API for people", "text/html"],
+		["/docs/{file}", "docsFile", "A file of that page", "text/javascript"],
 		["/console", "console", "A console in the browser", "text/html"],
 		["/console/src/{file}", "consoleShared", "What the console shares", "text/javascript"],
 		["/console/src/{folder}/{file}", "consoleFile", "A file of the console", "text/javascript"],

@@ -14,8 +14,8 @@ import { problemSchema } from "../../../src/upload/schemas.ts";
 /** What API.md opens to everyone. Nothing here knows a tenant. */
 const open = [
 	...["/healthz", "/readyz", "/openapi.json", "/docs", "/console"],
-	// What the page is made of.
-	...["/console/src/{file}", "/console/src/{folder}/{file}"],
+	// What the pages are made of.
+	...["/docs/{file}", "/console/src/{file}", "/console/src/{folder}/{file}"],
 ];
 const id = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 const filled = (path: string) =>
@@ -117,7 +117,16 @@ test("every route is in the OpenAPI document, with its security and a problem", 
 	const document = openapiDocument(routes) as {
 		paths: Record<
 			string,
-			Record<string, { operationId: string; security: object[]; responses: object }>
+			Record<
+				string,
+				{
+					operationId: string;
+					tags: string[];
+					description: string;
+					security: object[];
+					responses: object;
+				}
+			>
 		>;
 		components: { schemas: object };
 	};
@@ -125,6 +134,10 @@ test("every route is in the OpenAPI document, with its security and a problem", 
 		const operation = document.paths[route.path]![route.method.toLowerCase()]!;
 		expect(operation.security.length === 0).toBe(route.right === "open");
 		expect(Object.keys(operation.responses)).toContain("default");
+		const noun = /^\/v1\/(upload|table)s/.exec(route.path)?.[1];
+		const tag = noun ?? (route.path.startsWith("/v1/") ? "load" : "service");
+		expect(operation.tags.map((one) => one.toLowerCase().replace(/s$/, ""))).toEqual([tag]);
+		expect(operation.description).toMatch(/^Needs: [^.]+\.$/);
 		return operation.operationId;
 	});
 	expect(new Set(ids).size).toBe(routes.length);
