@@ -12,6 +12,7 @@ import { assertTenantName } from "../tenant/tenant-name.ts";
 import { parseBytes } from "../units.ts";
 import type { CliDeps } from "./cli-deps.ts";
 import { UsageError } from "./cli-errors.ts";
+import { nodeClient } from "./node-client.ts";
 import type { CommandResult } from "./print.ts";
 
 /** Set by a command's action; printed by `run-cli.ts`. */
@@ -90,7 +91,7 @@ export function connect(
 	if (key === undefined || key === "") {
 		throw new IngestError("unauthenticated", "no key given: use --key or set DUCKDOCK_KEY");
 	}
-	return { url, client: createIngestClient({ url, key, onRetry, maxTries: 6 }) };
+	return { url, client: createIngestClient({ ...nodeClient, url, key, onRetry, maxTries: 6 }) };
 }
 
 /** Retries as lines on standard error. */

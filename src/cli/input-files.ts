@@ -5,10 +5,11 @@
  * Several files are one byte sequence of complete streams, so of a file in the IPC
  * *file* format the stream inside is taken when it is not alone.
  */
-import { createReadStream, type Stats } from "node:fs";
+import type { Stats } from "node:fs";
 import { glob, open, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { NotThereError, UsageError } from "./cli-errors.ts";
+import { fileChunks } from "./file-chunks.ts";
 import { ipcStreamRange } from "./ipc-stream-range.ts";
 
 export interface InputFile {
@@ -57,7 +58,7 @@ async function describe(path: string): Promise<InputFile> {
 	return { path, size: info.size, identity };
 }
 
-/** The bytes to send: their number where it is known, and the sequence itself. */
+/** The bytes to send: their number where it is known, and the sequence itself, each chunk valid until the next is asked for. */
 export async function readFiles(
 	files: readonly InputFile[],
 	stdin: AsyncIterable<Uint8Array>,
@@ -95,18 +96,18 @@ async function rangeOf(file: InputFile): Promise<{ start: number; end: number } 
 	);
 }
 
+/** Each chunk is valid until the next is asked for. */
 async function* readRange(path: string, range: { start: number; end: number } | null) {
-	if (range !== null && range.start >= range.end) return;
-	const options = { highWaterMark: 1024 * 1024 };
-	const stream = createReadStream(
-		path,
-		range === null ? options : { ...options, start: range.start, end: range.end - 1 },
-	);
+	const chunks = fileChunks(path, never, range)[Symbol.asyncIterator]();
 	try {
-		for await (const chunk of stream) yield chunk as Uint8Array;
+		for (let next = await chunks.next(); !next.done; next = await chunks.next()) yield next.value;
 	} catch (error) {
 		throw new NotThereError(
 			`cannot read ${path}: ${error instanceof Error ? error.message : error}`,
 		);
+	} finally {
+		await chunks.return?.();
 	}
 }
+
+const never = new AbortController().signal;

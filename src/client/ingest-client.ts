@@ -22,6 +22,8 @@ export interface IngestClientOptions extends HttpOptions {
 	 * tables, record batches and readers.
 	 */
 	encode?: (value: never) => ArrowSource | Promise<ArrowSource>;
+	/** Default: `crypto.subtle`, which every runtime has. */
+	sha256?: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
 }
 
 export interface IngestOptions {
@@ -215,6 +217,7 @@ export function createIngestClient(options: IngestClientOptions): IngestClient {
 				maxBytes: opened.max_bytes,
 				parallel: ingest.parallel ?? 4,
 				parts: opened.parts,
+				sha256: options.sha256 ?? subtleSha256,
 				present: new Map(state?.parts.map((part) => [part.n, part])),
 				signal,
 				onProgress: (progress) => {
@@ -282,6 +285,10 @@ function toSource(
 		Symbol.iterator in given;
 	if (isSource) return given as ArrowSource;
 	throw new SourceError("the source is no bytes, blob, stream or iterable of bytes");
+}
+
+async function subtleSha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+	return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 }
 
 /** Parts but the last have one size; of a single part nothing is known but that it is no larger. */

@@ -17,6 +17,7 @@ export interface PushPartsOptions {
 	parallel: number;
 	/** Bytes go through the service, or straight to the object store by presigned URLs. */
 	parts: "proxy" | "direct";
+	sha256(bytes: Uint8Array<ArrayBuffer>): Uint8Array | Promise<Uint8Array>;
 	/** What the service has of this upload, by part number. */
 	present: ReadonlyMap<number, { size: number; sha256: string | null }>;
 	signal?: AbortSignal | undefined;
@@ -50,7 +51,7 @@ export async function pushParts(
 	let bytes = 0;
 
 	const pushOne = async (part: Part) => {
-		const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", part.bytes));
+		const digest = await options.sha256(part.bytes);
 		const there = options.present.get(part.n);
 		const skip = there?.size === part.bytes.byteLength && there.sha256 === hex(digest);
 		if (!skip) await putPart(part, digest, send, options, signal);

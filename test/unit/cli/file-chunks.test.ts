@@ -94,3 +94,13 @@ test("what refuses a piece that was read in place ends the reading with its erro
 	await expect(cursor.fill(new Uint8Array(3 * MiB))).rejects.toThrow("refused");
 	await cursor.close();
 });
+
+test("a range is its bytes and no more", async () => {
+	const range = { start: 1_000_001, end: 3 * MiB + 5 };
+	const joined: Uint8Array[] = [];
+	const chunks = fileChunks(path, never, range)[Symbol.asyncIterator]();
+	for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
+		joined.push(next.value.slice());
+	}
+	expect(same(Buffer.concat(joined), bytes.subarray(range.start, range.end))).toBe(true);
+});
