@@ -20,6 +20,8 @@ import { bitmapBytes } from "./array/bitmap.ts";
 import { type GatherOptions, gatherArray, type MessageRun } from "./array/gather-arrays.ts";
 import { type GatherNode, type GatherPlan, gatherPlan } from "./array/gather-plan.ts";
 import type { OffsetWidth } from "./array/offsets.ts";
+import { RunBuffers, sizeAt } from "./array/run-buffers.ts";
+import type { BodyCodec } from "./body-compression.ts";
 import type { ArrayData, Field } from "./types.ts";
 import { BatchTemplate, structBytes } from "./wire/batch-template.ts";
 
@@ -47,8 +49,10 @@ export interface GatherLimits {
 
 export class BatchGatherer {
 	readonly #plan: GatherPlan | null;
+	readonly #buffers = new RunBuffers();
 	#template: BatchTemplate | null = null;
-	/** Metadata of the last batch that went the long way, and bytes of its body; null: it is the template's, or has none. */
+	#codec: BodyCodec | null = null;
+	/** Metadata of the last batch that went the long way; null: it is the template's, or has none. */
 	#latest: Uint8Array | null = null;
 	#latestBytes = 0;
 	/** Of the message looked at: each node's elements, and those its offsets reach. */
@@ -61,11 +65,12 @@ export class BatchGatherer {
 		this.#reached = new Float64Array(this.#plan?.nodes.length ?? 0);
 	}
 
-	/** A record batch was decoded: those after it may be like it. `metadata` stays as it is. */
-	sawBatch(metadata: Uint8Array, bodyBytes: number): void {
+	/** A record batch was decoded: those after it may be like it. `metadata` stays as it is, and names `codec`. */
+	sawBatch(metadata: Uint8Array, bodyBytes: number, codec: BodyCodec | null): void {
 		if (this.#plan === null) return;
 		this.#latest = metadata;
 		this.#latestBytes = prefixBytes + metadata.byteLength + bodyBytes;
+		this.#codec = codec;
 	}
 
 	/** What can be taken from the beginning of `bytes`; null: fewer than two messages. */
@@ -76,6 +81,8 @@ export class BatchGatherer {
 		if (template === null) return null;
 		const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 		const { metadataBytes } = template;
+		const buffers = this.#buffers;
+		buffers.begin(bytes, view, this.#codec);
 		const starts: number[] = [];
 		let rows = 0;
 		let elements = 0;
@@ -86,11 +93,16 @@ export class BatchGatherer {
 			const start = at + prefixBytes;
 			if (!template.matches(view, start)) break;
 			const bodyBytes = sizeAt(view, start + template.bodyLengthAt);
-			const end = start + metadataBytes + bodyBytes;
+			const body = start + metadataBytes;
+			const end = body + bodyBytes;
 			const length = sizeAt(view, start + template.rowsAt);
 			if (bodyBytes < 0 || end > bytes.byteLength || bodyBytes > limits.maxBatchBytes) break;
 			if (length < 0 || rows + length > rowGroupRows || length > limits.maxBatchBytes) break;
-			const found = this.#elementsOf(this.#plan, template, view, start, bodyBytes, length);
+			const m = starts.length;
+			const entries = start + template.buffersAt;
+			const { codecs } = options;
+			if (!buffers.add(m, template.bufferCount, view, entries, body, bodyBytes, codecs)) break;
+			const found = this.#elementsOf(this.#plan, view, start + template.nodesAt, m, length);
 			elements += found;
 			if (found < 0 || elements > maxElements) break;
 			if (limits.takes?.(at, prefixBytes + metadataBytes, bodyBytes) === false) break;
@@ -100,7 +112,8 @@ export class BatchGatherer {
 			at = end;
 		}
 		if (starts.length < 2) return null;
-		const run: MessageRun = { bytes, view, template, starts };
+		const { values, view: valuesView, places, sizes } = buffers;
+		const run: MessageRun = { view, template, starts, values, valuesView, places, sizes };
 		const end = at;
 		return {
 			length: rows,
@@ -132,23 +145,15 @@ export class BatchGatherer {
 		return this.#template;
 	}
 
-	/** Elements of all nodes of the message; -1: something about its sizes is odd. */
-	#elementsOf(
-		plan: GatherPlan,
-		template: BatchTemplate,
-		view: DataView,
-		start: number,
-		bodyBytes: number,
-		rows: number,
-	): number {
+	/** Elements of all nodes of message `m`, whose structs begin at `nodesAt`; -1: something about its sizes is odd. */
+	#elementsOf(plan: GatherPlan, view: DataView, nodesAt: number, m: number, rows: number): number {
 		const { nodes } = plan;
 		let elements = 0;
 		for (let i = 0; i < nodes.length; i++) {
 			const node = nodes[i]!;
 			const { parent, perParent } = node;
-			const at = start + template.nodesAt + structBytes * i;
-			const length = sizeAt(view, at);
-			const nulls = sizeAt(view, at + 8);
+			const length = sizeAt(view, nodesAt + structBytes * i);
+			const nulls = sizeAt(view, nodesAt + structBytes * i + 8);
 			let expected = rows;
 			if (parent >= 0) {
 				expected = perParent === null ? this.#reached[parent]! : this.#lengths[parent]! * perParent;
@@ -157,70 +162,56 @@ export class BatchGatherer {
 			this.#lengths[i] = length;
 			elements += length;
 			if (node.layout.kind === "null") continue;
-			const buffers = start + template.buffersAt + structBytes * node.firstBuffer;
-			const body = start + template.metadataBytes;
-			if (!validityFits(view, buffers, body, bodyBytes, length, nulls)) return -1;
-			if (!this.#valuesFit(node, view, buffers + structBytes, body, bodyBytes, length)) return -1;
+			const buffer = m * plan.bufferCount + node.firstBuffer;
+			if (!validityFits(this.#buffers, buffer, length, nulls)) return -1;
+			if (!this.#valuesFit(node, buffer + 1, length)) return -1;
 		}
 		return elements;
 	}
 
-	/** `entry` is that of the buffer after validity. */
-	#valuesFit(
-		node: GatherNode,
-		view: DataView,
-		entry: number,
-		body: number,
-		bodyBytes: number,
-		length: number,
-	): boolean {
-		const { layout } = node;
-		if (layout.kind === "parent") return true;
-		const size = bufferSize(view, entry, bodyBytes);
+	/** `buffer` is the one after validity. */
+	#valuesFit({ layout, index }: GatherNode, buffer: number, length: number): boolean {
+		const { view, places, sizes } = this.#buffers;
+		const place = places[buffer]!;
+		const size = sizes[buffer]!;
 		switch (layout.kind) {
 			case "bits":
 				return size >= bitmapBytes(length);
 			case "fixed":
 				return size >= length * layout.width;
 			case "strings": {
-				const dataSize = bufferSize(view, entry + structBytes, bodyBytes);
-				if (size < 0 || dataSize < 0) return false;
 				if (length === 0 && size < layout.width) return true;
 				if (size < (length + 1) * layout.width) return false;
-				const offsets = body + view.getInt32(entry, true);
-				const first = offsetAt(view, offsets, layout.width);
-				const last = offsetAt(view, offsets + length * layout.width, layout.width);
-				return first >= 0 && first <= last && last <= dataSize;
+				const first = offsetAt(view, place, layout.width);
+				const last = offsetAt(view, place + length * layout.width, layout.width);
+				return first >= 0 && first <= last && last <= sizes[buffer + 1]!;
 			}
 			case "lists": {
-				this.#reached[node.index] = 0;
-				if (length === 0 && size >= 0 && size < layout.width) return true;
+				this.#reached[index] = 0;
+				if (length === 0 && size < layout.width) return true;
 				if (size < (length + 1) * layout.width) return false;
-				const offsets = body + view.getInt32(entry, true);
 				// A child's elements before the first list and after the last go the long way.
-				if (offsetAt(view, offsets, layout.width) !== 0) return false;
-				this.#reached[node.index] = offsetAt(view, offsets + length * layout.width, layout.width);
-				return this.#reached[node.index]! >= 0;
+				if (offsetAt(view, place, layout.width) !== 0) return false;
+				const last = offsetAt(view, place + length * layout.width, layout.width);
+				this.#reached[index] = last;
+				return last >= 0;
 			}
 			default:
-				return false;
+				return true;
 		}
 	}
 }
 
 /** Nulls need a bitmap, and a bitmap beside a count of zero must have none. */
 function validityFits(
-	view: DataView,
-	entry: number,
-	body: number,
-	bodyBytes: number,
+	{ view, places, sizes }: RunBuffers,
+	buffer: number,
 	length: number,
 	nulls: number,
 ): boolean {
-	const size = bufferSize(view, entry, bodyBytes);
-	if (size === 0) return nulls === 0;
-	if (size < bitmapBytes(length)) return false;
-	return nulls > 0 || allOnes(view, body + view.getInt32(entry, true), length);
+	if (sizes[buffer] === 0) return nulls === 0;
+	if (sizes[buffer]! < bitmapBytes(length)) return false;
+	return nulls > 0 || allOnes(view, places[buffer]!, length);
 }
 
 function allOnes(view: DataView, at: number, length: number): boolean {
@@ -230,21 +221,7 @@ function allOnes(view: DataView, at: number, length: number): boolean {
 	return rest === 0 || (view.getUint8(at + whole) & rest) === rest;
 }
 
-/** Bytes of the buffer at `entry`; -1: it leaves the body. The place of one without bytes means nothing. */
-function bufferSize(view: DataView, entry: number, bodyBytes: number): number {
-	const size = sizeAt(view, entry + 8);
-	if (size <= 0) return size;
-	const offset = sizeAt(view, entry);
-	return offset < 0 || offset + size > bodyBytes ? -1 : size;
-}
-
 /** Negative for what an int32 can't hold. */
 function offsetAt(view: DataView, at: number, width: OffsetWidth): number {
 	return width === 4 ? view.getInt32(at, true) : sizeAt(view, at);
-}
-
-/** An int64 of a chunk: what is over 2^31 - 1 is no size in it, and comes out negative. */
-function sizeAt(view: DataView, at: number): number {
-	const low = view.getInt32(at, true);
-	return view.getInt32(at + 4, true) === 0 ? low : -1;
 }

@@ -71,9 +71,12 @@ export class StreamDecoder {
 				this.#addDictionary(message);
 				return null;
 			case headerTypes.recordBatch: {
-				const batch = this.#decodeBatch(message);
+				const source = this.#source(headerOf(message, new RecordBatch()), message);
+				const batch = this.#decodeBatch(source, message);
 				// What the first rows show decides about columns, so that they come as they were sent.
-				if (batch.length > 0) this.#gatherer?.sawBatch(message.metadata, message.body.byteLength);
+				if (batch.length > 0) {
+					this.#gatherer?.sawBatch(message.metadata, message.body.byteLength, source.codec);
+				}
 				return batch;
 			}
 			default:
@@ -114,21 +117,22 @@ export class StreamDecoder {
 			const metadata = bytes.slice(metadataAt, bodyAt);
 			const body = this.#options.codecs.allocate(end - bodyAt);
 			body.set(bytes.subarray(bodyAt, end));
-			yield this.#decodeBatch({
+			const message: IpcMessage = {
 				offset: offset + at,
 				metadataLength: bodyAt - at,
 				metadata,
 				message: parseMessage(metadata, offset + at),
 				body,
 				legacy: false,
-			});
+			};
+			const source = this.#source(headerOf(message, new RecordBatch()), message);
+			yield this.#decodeBatch(source, message);
 		}
 		this.#gatherer = null;
 	}
 
-	#decodeBatch(message: IpcMessage): DecodedBatch {
-		const header = headerOf(message, new RecordBatch());
-		const batch = decodeRecordBatch(this.schema.fields, this.#source(header, message), {
+	#decodeBatch(source: BatchSource, message: IpcMessage): DecodedBatch {
+		const batch = decodeRecordBatch(this.schema.fields, source, {
 			...this.#options,
 			dictionaryOf: this.#dictionaryOf,
 		});

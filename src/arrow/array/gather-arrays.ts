@@ -1,6 +1,6 @@
 /**
  * Joins the arrays of record batches where they lie one after the other in a chunk, straight out of
- * their bodies: no array, view or body is made of any of them.
+ * their bodies: no array, view or body is made of any of them. Compressed ones were unpacked side by side before.
  *
  * In: messages whose sizes `gather-batches.ts` found right: every buffer inside its body and as long
  * as its array needs, first and last offsets inside their data. Out: for each column one array in memory of
@@ -21,12 +21,16 @@ import type { OffsetWidth } from "./offsets.ts";
 
 /** Messages of one layout. */
 export interface MessageRun {
-	bytes: Uint8Array;
-	/** Of `bytes`. */
+	/** Of the bytes that their metadata lies in, and where each begins there. */
 	view: DataView;
 	template: BatchTemplate;
-	/** Where the metadata of each begins in `bytes`; its body follows it. */
 	starts: readonly number[];
+	/** What their buffers lie in, unpacked. */
+	values: Uint8Array;
+	valuesView: DataView;
+	/** Of message m and its buffer b, at m * `template.bufferCount` + b: where it begins in `values`, and its bytes. */
+	places: Int32Array;
+	sizes: Int32Array;
 }
 
 export interface GatherOptions {
@@ -38,9 +42,9 @@ export function gatherArray(run: MessageRun, node: GatherNode, options: GatherOp
 	const { field, layout } = node;
 	let length = 0;
 	let nullCount = 0;
-	for (const start of run.starts) {
-		length += nodeLength(run, start, node);
-		nullCount += nodeNulls(run, start, node);
+	for (let m = 0; m < run.starts.length; m++) {
+		length += nodeLength(run, m, node);
+		nullCount += nodeNulls(run, m, node);
 	}
 	const buffers = nullCount === 0 ? [null] : [joinBits(run, node, 0, length, options.codecs)];
 	const array: ArrayData = { length, nullCount, buffers, children: [], dictionary: null };
@@ -73,25 +77,17 @@ export function gatherArray(run: MessageRun, node: GatherNode, options: GatherOp
 	return array;
 }
 
-function nodeLength({ view, template }: MessageRun, start: number, { index }: GatherNode): number {
-	return view.getInt32(start + template.nodesAt + structBytes * index, true);
+function nodeLength({ view, template, starts }: MessageRun, m: number, node: GatherNode): number {
+	return view.getInt32(starts[m]! + template.nodesAt + structBytes * node.index, true);
 }
 
-function nodeNulls({ view, template }: MessageRun, start: number, { index }: GatherNode): number {
-	return view.getInt32(start + template.nodesAt + structBytes * index + 8, true);
+function nodeNulls({ view, template, starts }: MessageRun, m: number, node: GatherNode): number {
+	return view.getInt32(starts[m]! + template.nodesAt + structBytes * node.index + 8, true);
 }
 
-/** Bytes of buffer `at` of the node. */
-function bufferBytes(run: MessageRun, start: number, node: GatherNode, at: number): number {
-	const entry = start + run.template.buffersAt + structBytes * (node.firstBuffer + at);
-	return run.view.getInt32(entry + 8, true);
-}
-
-/** Where buffer `at` of the node begins in the run's bytes. */
-function bufferStart(run: MessageRun, start: number, node: GatherNode, at: number): number {
-	const { view, template } = run;
-	const entry = start + template.buffersAt + structBytes * (node.firstBuffer + at);
-	return start + template.metadataBytes + view.getInt32(entry, true);
+/** Where buffer `at` of the node begins in `values`. */
+function placeOf(run: MessageRun, m: number, node: GatherNode, at: number): number {
+	return run.places[m * run.template.bufferCount + node.firstBuffer + at]!;
 }
 
 /** An absent bitmap is all ones. */
@@ -104,11 +100,11 @@ function joinBits(
 ): Uint8Array {
 	const target = allocateBitmap(length, codecs);
 	let at = 0;
-	for (const start of run.starts) {
-		const count = nodeLength(run, start, node);
-		const isThere = bufferBytes(run, start, node, buffer) > 0;
-		const from = isThere ? bufferStart(run, start, node, buffer) * 8 : 0;
-		copyBits(target, at, isThere ? run.bytes : null, from, count);
+	for (let m = 0; m < run.starts.length; m++) {
+		const count = nodeLength(run, m, node);
+		const isThere = run.sizes[m * run.template.bufferCount + node.firstBuffer + buffer]! > 0;
+		const from = isThere ? placeOf(run, m, node, buffer) * 8 : 0;
+		copyBits(target, at, isThere ? run.values : null, from, count);
 		at += count;
 	}
 	return target;
@@ -123,11 +119,11 @@ function joinFixed(
 ): Uint8Array {
 	const target = codecs.allocate(length * width);
 	let at = 0;
-	for (const start of run.starts) {
-		const count = nodeLength(run, start, node) * width;
+	for (let m = 0; m < run.starts.length; m++) {
+		const count = nodeLength(run, m, node) * width;
 		if (count === 0) continue;
-		const from = bufferStart(run, start, node, 1);
-		target.set(run.bytes.subarray(from, from + count), at);
+		const from = placeOf(run, m, node, 1);
+		target.set(run.values.subarray(from, from + count), at);
 		at += count;
 	}
 	return target;
@@ -140,16 +136,16 @@ function joinOffsets(
 	width: OffsetWidth,
 	codecs: Codecs,
 ): Uint8Array {
-	const { view } = run;
+	const { valuesView: view } = run;
 	const target = codecs.allocate((length + 1) * width);
 	const words = int32View(target);
 	const step = width / 4;
 	let word = 0;
 	let base = 0;
-	for (const start of run.starts) {
-		const count = nodeLength(run, start, node);
+	for (let m = 0; m < run.starts.length; m++) {
+		const count = nodeLength(run, m, node);
 		if (count === 0) continue;
-		const from = bufferStart(run, start, node, 1);
+		const from = placeOf(run, m, node, 1);
 		const shift = base - view.getInt32(from, true);
 		// Of 64 bits the upper ones are zeros, or are found to be wrong where they were.
 		for (let at = from, end = from + count * width; at < end; at += width) {
@@ -171,26 +167,26 @@ function joinData(
 	width: OffsetWidth,
 	codecs: Codecs,
 ): Uint8Array {
-	const { view, bytes } = run;
+	const { values, valuesView: view } = run;
 	let total = 0;
-	for (const start of run.starts) {
-		const count = nodeLength(run, start, node);
-		const offsets = bufferStart(run, start, node, 1);
+	for (let m = 0; m < run.starts.length; m++) {
+		const count = nodeLength(run, m, node);
+		const offsets = placeOf(run, m, node, 1);
 		if (count > 0) {
 			total += view.getInt32(offsets + count * width, true) - view.getInt32(offsets, true);
 		}
 	}
 	const target = codecs.allocate(total);
 	let at = 0;
-	for (const start of run.starts) {
-		const count = nodeLength(run, start, node);
+	for (let m = 0; m < run.starts.length; m++) {
+		const count = nodeLength(run, m, node);
 		if (count === 0) continue;
-		const offsets = bufferStart(run, start, node, 1);
+		const offsets = placeOf(run, m, node, 1);
 		const first = view.getInt32(offsets, true);
 		const last = view.getInt32(offsets + count * width, true);
 		if (last === first) continue;
-		const data = bufferStart(run, start, node, 2);
-		target.set(bytes.subarray(data + first, data + last), at);
+		const data = placeOf(run, m, node, 2);
+		target.set(values.subarray(data + first, data + last), at);
 		at += last - first;
 	}
 	return target;

@@ -97,7 +97,7 @@ function checkShown(array: ArrayData, maxBytes: number): void {
 /** The views that stand for an array of strings; its bytes are not copied. */
 function viewsOf(array: ArrayData, width: 4 | 8, context: FormContext): ArrayData {
 	const { length } = array;
-	const bytes = context.codecs.allocate(length * 16);
+	const bytes = context.codecs.allocate(length * 16).fill(0);
 	const views = int32View(bytes);
 	const offsets = readOffsets(array.buffers[1]!, width, length + 1);
 	const data = array.buffers[2]!;
@@ -110,7 +110,6 @@ function viewsOf(array: ArrayData, width: 4 | 8, context: FormContext): ArrayDat
 		const start = offsets[i]!;
 		const size = isValid(validity, i) ? offsets[i + 1]! - start : 0;
 		const at = i * 16;
-		bytes.fill(0, at, at + 16);
 		views[i * 4] = size;
 		if (size <= 12) {
 			for (let b = 0; b < size; b++) bytes[at + 4 + b] = data[start + b]!;

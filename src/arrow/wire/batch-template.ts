@@ -14,6 +14,7 @@
 /** Message.fbs: slots of the tables' vtables. */
 const messageSlots = { version: 0, headerType: 1, header: 2, bodyLength: 3, metadata: 4 };
 const batchSlots = { length: 0, nodes: 1, buffers: 2, compression: 3, variadicCounts: 4 };
+const compressionSlots = { codec: 0, method: 1 };
 const recordBatchHeader = 3;
 /** FieldNode { length, null_count } and Buffer { offset, length }: two int64 each. */
 export const structBytes = 16;
@@ -70,7 +71,12 @@ export class BatchTemplate {
 		const nodes = vectorAt(view, batch(batchSlots.nodes, 4), structure);
 		const buffers = vectorAt(view, batch(batchSlots.buffers, 4), structure);
 		const compression = batch(batchSlots.compression, 4);
-		if (rowsAt === 0 || nodes === null || buffers === null || compression !== 0) return null;
+		if (rowsAt === 0 || nodes === null || buffers === null) return null;
+		if (compression !== 0) {
+			const table = tableAt(view, follow(view, compression), structure);
+			table(compressionSlots.codec, 1);
+			table(compressionSlots.method, 1);
+		}
 		const variadic = vectorAt(view, batch(batchSlots.variadicCounts, 4), structure);
 		if (variadic !== null && variadic.bytes > 0) return null;
 		const bodyLength = { start: bodyLengthAt, bytes: 8 };

@@ -1,3 +1,4 @@
+import { zstdCompressSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { openArrow } from "../../../src/arrow/open-arrow.ts";
 import { readSource } from "../../../src/arrow/read-source.ts";
@@ -7,10 +8,12 @@ import { defaultLimits } from "../../../src/limits.ts";
 import { nodeCodecs } from "../../../src/replay/node-codecs.ts";
 import { createPrng, type Prng } from "../../fuzz/prng.ts";
 import { arrayOf, extension, field, int, valuesOf } from "./support/arrays.ts";
+import { lz4Frame } from "./support/lz4-compress.ts";
 import { rawValues, sourceOf } from "./support/read-ipc.ts";
 import {
 	concat,
 	endOfStream,
+	type WriteOptions,
 	writeBatch,
 	writeDictionary,
 	writeFile,
@@ -75,14 +78,18 @@ interface Part {
 }
 
 /** Messages of a stream of these kinds: the schema, dictionaries, batches of `sizes` rows. */
-function messagesOf(of: typeof kinds, sizes: readonly number[]): Part[] {
+function messagesOf(
+	of: typeof kinds,
+	sizes: readonly number[],
+	options: WriteOptions = {},
+): Part[] {
 	const fields = of.map(([one]) => one);
 	const parts: Part[] = [{ bytes: writeSchema(fields), isBatch: false }];
 	for (const one of fields) {
 		if (one.dictionary === null) continue;
 		const words = [0, 1, 2, 3, 4].map((i) => `word ${i}`);
 		const values = arrayOf({ ...one, dictionary: null }, words);
-		parts.push({ bytes: writeDictionary(one, values), isBatch: false });
+		parts.push({ bytes: writeDictionary(one, values, options), isBatch: false });
 	}
 	let from = 0;
 	for (const size of sizes) {
@@ -98,7 +105,7 @@ function messagesOf(of: typeof kinds, sizes: readonly number[]): Part[] {
 			const indices = Array.from({ length: size }, (_, k) => (from + k) % 5);
 			columns[i] = arrayOf({ ...one, type: int(16), dictionary: null }, indices);
 		}
-		parts.push({ bytes: writeBatch(fields, columns, {}, size), isBatch: true });
+		parts.push({ bytes: writeBatch(fields, columns, options, size), isBatch: true });
 		from += size;
 	}
 	return parts;
@@ -152,6 +159,14 @@ const join = (parts: readonly Part[]) =>
 /** Too small for any message, so that none is gathered. */
 const tiny = 40;
 
+/** Every third buffer is left as it is, as writers do where packing doesn't help. */
+const packed = [0, 1].map((codec): WriteOptions => {
+	let turn = 0;
+	const compress = (bytes: Uint8Array) =>
+		++turn % 3 === 0 ? null : codec === 0 ? lz4Frame(bytes) : zstdCompressSync(bytes);
+	return { compression: { codec, compress } };
+});
+
 describe("small batches in one chunk", () => {
 	it("come joined but for the first, of every kind that can be", async () => {
 		for (const kind of kinds.slice(1)) {
@@ -191,6 +206,18 @@ describe("small batches in one chunk", () => {
 		const joined = await outcome(bytes, bytes.length);
 		expect(joined).toMatchObject({ counts: { batches: 7, rows_streamed: 107 } });
 		expect(joined).toEqual(await outcome(bytes, tiny));
+	});
+
+	it("are unpacked side by side where their bodies are packed", async () => {
+		const sizes = [5, 9, 8, 1, 20];
+		const plain = await outcome(join(messagesOf(kinds, sizes)), tiny);
+		for (const options of packed) {
+			const bytes = join(messagesOf(kinds, sizes, options));
+			expect(await runsOf(bytes)).toEqual([[4, 38]]);
+			const joined = await outcome(bytes, bytes.length);
+			expect(joined).toEqual(await outcome(bytes, tiny));
+			expect(joined).toMatchObject({ rows: (plain as { rows: unknown }).rows });
+		}
 	});
 
 	it("begin anew after a dictionary, a batch of another layout, the next stream", async () => {
@@ -316,7 +343,8 @@ describe("bytes that were changed", () => {
 			const some = kinds.filter(() => random.chance(0.25));
 			const of = some.length > 0 ? some : kinds;
 			const sizes = Array.from({ length: 6 }, () => random.pick([0, 1, 5, 7, 8, 9, 12]));
-			const bytes = change(messagesOf(of, [3, ...sizes]), random);
+			const options = random.pick([{}, {}, ...packed]);
+			const bytes = change(messagesOf(of, [3, ...sizes], options), random);
 			const alone = await outcome(bytes, tiny);
 			for (const chunkBytes of [bytes.length, 1_001]) {
 				expect([seed, await outcome(bytes, chunkBytes)]).toEqual([seed, alone]);
