@@ -223,9 +223,12 @@ export function forkLoader(
 	// Statements that stream hold a thread of this pool each while they are fed.
 	const poolSize =
 		process.env.UV_THREADPOOL_SIZE ?? String(Math.max(8, 2 * availableParallelism()));
+	// glibc gives each thread a heap of its own and gives what is freed back from their ends alone: of DuckDB's
+	// threads 15 to 20 MiB more at the peak of a load, and no less processor time, than with two for all.
+	const heaps = process.env.MALLOC_ARENA_MAX ?? "2";
 	return fork(path, [JSON.stringify(loaderConfig)], {
 		stdio: ["ignore", "ignore", "inherit", "ipc"],
-		env: { ...process.env, UV_THREADPOOL_SIZE: poolSize },
+		env: { ...process.env, UV_THREADPOOL_SIZE: poolSize, MALLOC_ARENA_MAX: heaps },
 	});
 }
 

@@ -64,6 +64,6 @@ export const targetTurnMs = 2_000;
 
 /** Rows of a row group of DuckDB, and of the batches that it is handed: rebatch.ts. A multiple of its vectors of 2,048. */
 export const rowGroupRows = 122_880;
-/** Batches that may wait for DuckDB's threads: enough to keep them busy, and the loader's memory is bounded by it. 64 MiB took 46 MiB more at the peak. */
+/** Batches that may wait for DuckDB: as many as keep its threads busy, and one row group of most tables. The loader's memory is bounded by it: 32 MiB took 20 MiB more at the peak, and no less time. */
 export const maxQueuedScanBatches = 8;
-export const maxQueuedScanBytes = 32 * MiB;
+export const maxQueuedScanBytes = 16 * MiB;
