@@ -19,8 +19,10 @@ import { rowGroupRows } from "../limits.ts";
 import { bitmapBytes } from "./array/bitmap.ts";
 import { type GatherOptions, gatherArray, type MessageRun } from "./array/gather-arrays.ts";
 import { type GatherNode, type GatherPlan, gatherPlan } from "./array/gather-plan.ts";
+import type { JoinMemory } from "./array/join-memory.ts";
 import type { OffsetWidth } from "./array/offsets.ts";
 import { RunBuffers, sizeAt } from "./array/run-buffers.ts";
+import type { BatchMemory } from "./batch-memory.ts";
 import type { BodyCodec } from "./body-compression.ts";
 import type { ArrayData, Field } from "./types.ts";
 import { BatchTemplate, structBytes } from "./wire/batch-template.ts";
@@ -33,12 +35,19 @@ const maxElements = 16 * 1024 * 1024;
 export interface GatheredRun {
 	length: number;
 	columns: ArrayData[];
+	/** What the columns lie in; null: nothing that is used again. */
+	memory: BatchMemory | null;
 	/** Messages, and bytes of all of them with prefix, metadata and body. */
 	count: number;
 	byteLength: number;
 	bodyBytes: number;
 	/** Message `i` of the run: where in the bytes its prefix, metadata and body begin, and where it ends. */
 	message(i: number): { at: number; metadataAt: number; bodyAt: number; end: number };
+}
+
+export interface GatherTools extends GatherOptions {
+	/** For about so many bytes of arrays. */
+	memoryFor(size: number): JoinMemory;
 }
 
 export interface GatherLimits {
@@ -74,7 +83,7 @@ export class BatchGatherer {
 	}
 
 	/** What can be taken from the beginning of `bytes`; null: fewer than two messages. */
-	gather(bytes: Uint8Array, limits: GatherLimits, options: GatherOptions): GatheredRun | null {
+	gather(bytes: Uint8Array, limits: GatherLimits, tools: GatherTools): GatheredRun | null {
 		// No look at what can't be two messages: larger batches come here once each.
 		if (this.#plan === null || bytes.byteLength < this.#latestBytes) return null;
 		const template = this.#findTemplate(this.#plan);
@@ -100,7 +109,7 @@ export class BatchGatherer {
 			if (length < 0 || rows + length > rowGroupRows || length > limits.maxBatchBytes) break;
 			const m = starts.length;
 			const entries = start + template.buffersAt;
-			const { codecs } = options;
+			const { codecs } = tools;
 			if (!buffers.add(m, template.bufferCount, view, entries, body, bodyBytes, codecs)) break;
 			const found = this.#elementsOf(this.#plan, view, start + template.nodesAt, m, length);
 			elements += found;
@@ -113,11 +122,16 @@ export class BatchGatherer {
 		}
 		if (starts.length < 2) return null;
 		const { values, view: valuesView, places, sizes } = buffers;
+		const { codecs, memory } = tools.memoryFor(
+			(buffers.unpackedBytes || bodies) + spareBytes(this.#plan, elements),
+		);
+		const options = { codecs, dictionaryOf: tools.dictionaryOf };
 		const run: MessageRun = { view, template, starts, values, valuesView, places, sizes };
 		const end = at;
 		return {
 			length: rows,
 			columns: this.#plan.columns.map((node) => gatherArray(run, node, options)),
+			memory,
 			count: starts.length,
 			byteLength: end,
 			bodyBytes: bodies,
@@ -200,6 +214,11 @@ export class BatchGatherer {
 				return true;
 		}
 	}
+}
+
+/** For what lies between buffers, and bitmaps that not all messages have. */
+function spareBytes({ bufferCount }: GatherPlan, elements: number): number {
+	return bufferCount * 64 + bitmapBytes(elements);
 }
 
 /** Nulls need a bitmap, and a bitmap beside a count of zero must have none. */

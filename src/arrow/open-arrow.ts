@@ -118,10 +118,10 @@ class ArrowLoad implements BatchReader {
 
 	/** All at once, or where something is wrong with one of them, each by itself: that names batch and row. */
 	*#checkedTogether(batches: GatheredBatches): Generator<CheckedBatch> {
-		const { length, columns, count } = batches;
+		const { length, columns, memory, count } = batches;
 		let converted: CheckedBatch[];
 		try {
-			converted = [...this.#plans.convert({ length, columns, index: this.#batches })];
+			converted = [...this.#plans.convert({ length, columns, memory, index: this.#batches })];
 		} catch (error) {
 			if (!(error instanceof IngestError)) throw error;
 			for (const batch of batches.apart()) yield* this.#checkedBatch(batch);

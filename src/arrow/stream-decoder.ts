@@ -8,11 +8,13 @@ import { RecordBatch } from "apache-arrow/fb/record-batch";
 import { Schema as FlatSchema } from "apache-arrow/fb/schema";
 import { IngestError } from "../errors.ts";
 import type { Limits } from "../limits.ts";
+import { joinMemory } from "./array/join-memory.ts";
 import type { BatchMemory } from "./batch-memory.ts";
 import { readBodyCodec } from "./body-compression.ts";
 import type { Codecs } from "./codecs.ts";
 import { DictionaryBook } from "./dictionary-batch.ts";
 import { BatchGatherer, type GatheredRun, type GatherLimits } from "./gather-batches.ts";
+import type { MemoryPool } from "./memory-pool.ts";
 import { headerTypes, type IpcMessage, parseMessage } from "./message-stream.ts";
 import { type BatchSource, type DecodeOptions, decodeRecordBatch } from "./record-batch.ts";
 import { checkVersion, readMetadata, readSchema, type SentSchema, v4 } from "./schema.ts";
@@ -22,6 +24,7 @@ import type { ByteCursor } from "./wire/byte-cursor.ts";
 export interface DecoderOptions {
 	limits: Limits;
 	codecs: Codecs;
+	pool?: MemoryPool | null;
 }
 
 export interface DecodedBatch {
@@ -90,14 +93,18 @@ export class StreamDecoder {
 	 */
 	gather(cursor: ByteCursor, takes?: GatherLimits["takes"]): GatheredBatches | null {
 		if (this.#gatherer === null) return null;
-		const { codecs, limits } = this.#options;
+		const { codecs, limits, pool } = this.#options;
 		const bytes = cursor.atHand();
 		let run: GatheredRun | null = null;
 		try {
 			run = this.#gatherer.gather(
 				bytes,
 				{ maxBatchBytes: limits.maxBatchBytes, ...(takes ? { takes } : {}) },
-				{ codecs, dictionaryOf: this.#dictionaryOf },
+				{
+					codecs,
+					dictionaryOf: this.#dictionaryOf,
+					memoryFor: (size) => joinMemory(pool ?? null, codecs, size),
+				},
 			);
 		} catch (error) {
 			// Such as a dictionary that is missing: whoever reads the message says so.
@@ -105,10 +112,11 @@ export class StreamDecoder {
 		}
 		if (run === null) return null;
 		const { length, columns, count, byteLength, bodyBytes } = run;
+		const memory = run.memory ?? undefined;
 		const offset = cursor.offset;
 		cursor.take(byteLength);
 		this.#dictionaries.received(bodyBytes);
-		return { length, columns, count, apart: () => this.#apart(bytes, offset, run) };
+		return { length, columns, memory, count, apart: () => this.#apart(bytes, offset, run) };
 	}
 
 	*#apart(bytes: Uint8Array, offset: number, run: GatheredRun): Generator<DecodedBatch> {

@@ -181,7 +181,12 @@ describe("bytes copied", () => {
 	 * Bytes allocated on the way, for each byte of the stream; and allocations for each batch. `engineHolds`
 	 * batches at a time, after which their memory is used again; null: memory is not used again.
 	 */
-	async function cost(stream: Uint8Array, batches: number, engineHolds: number | null = null) {
+	async function cost(
+		stream: Uint8Array,
+		batches: number,
+		engineHolds: number | null = null,
+		chunkBytes = 65_536,
+	) {
 		let bytes = 0;
 		let allocations = 0;
 		const reader = await openArrow(
@@ -189,8 +194,8 @@ describe("bytes copied", () => {
 				{
 					name: "bench",
 					stream: async function* () {
-						for (let at = 0; at < stream.length; at += 65_536)
-							yield stream.subarray(at, at + 65_536);
+						for (let at = 0; at < stream.length; at += chunkBytes)
+							yield stream.subarray(at, at + chunkBytes);
 					},
 					atRest: null,
 				},
@@ -236,6 +241,19 @@ describe("bytes copied", () => {
 			expect(rows).toBe(batches * batchRows);
 			expect(perByte).toBeLessThanOrEqual(2.1);
 		}
+	});
+
+	it("cost no allocation for each batch where many lie in one chunk, as a file is read", async () => {
+		const { rows, perByte, perBatch } = await cost(
+			lineitemStream(1_500, 100),
+			1_500,
+			null,
+			2 ** 20,
+		);
+		expect(rows).toBe(150_000);
+		expect(perByte).toBeLessThanOrEqual(2.1);
+		// Ten buffers for a chunk's hundred batches, and the body of the one that no chunk holds.
+		expect(perBatch).toBeLessThanOrEqual(0.2);
 	});
 
 	it("lie in memory that is used again: four times the batches need no more of it", async () => {

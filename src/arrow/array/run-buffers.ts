@@ -26,6 +26,11 @@ export class RunBuffers {
 	#bytes: Uint8Array = new Uint8Array(0);
 	#codec: BodyCodec | null = null;
 
+	/** Of all messages since `begin`; 0 where they are not packed. */
+	get unpackedBytes(): number {
+		return this.#used;
+	}
+
 	/** For messages that lie in `bytes`. */
 	begin(bytes: Uint8Array, view: DataView, codec: BodyCodec | null): void {
 		this.#bytes = bytes;

@@ -111,11 +111,17 @@ function messagesOf(
 	return parts;
 }
 
+/** All memory is used again, and what nobody may read any more is overwritten first. */
+const codecs = {
+	...nodeCodecs,
+	pool: { fromBytes: 1, reclaimed: (bytes: Uint8Array) => void bytes.fill(0xdd) },
+};
+
 /** Rows, or the error with all that it says, in chunks of so many bytes. */
 async function outcome(bytes: Uint8Array, chunkBytes: number, atRest = false): Promise<unknown> {
 	try {
 		const reader = await openArrow([sourceOf(bytes, { chunkBytes, atRest })], {
-			codecs: nodeCodecs,
+			codecs,
 			limits: defaultLimits,
 			requireEos: false,
 			signal: never,
@@ -123,7 +129,10 @@ async function outcome(bytes: Uint8Array, chunkBytes: number, atRest = false): P
 		const rows: unknown[][] = [];
 		for await (const batch of reader.batches(never)) {
 			const columns = batch.columns.map((column, i) => valuesOf(reader.engineFields[i]!, column));
-			for (let row = 0; row < batch.length; row++) rows.push(columns.map((column) => column[row]));
+			for (let row = 0; row < batch.length; row++) {
+				rows.push(columns.map((column) => structuredClone(column[row])));
+			}
+			batch.memory?.release();
 		}
 		const nullable = reader.engineFields.map((one) => one.nullable);
 		return { rows, nullable, counts: reader.counts(), warnings: reader.warnings() };
