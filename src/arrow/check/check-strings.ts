@@ -29,7 +29,8 @@ export function checkStrings(
 
 /**
  * The offsets buffer of `array`, every offset between the one before and `limit`.
- * An array without elements may lack its one offset: it gets a zero.
+ * An array without elements has none to say: its one offset, which may be missing, becomes a zero. pyarrow
+ * writes slices of no rows with the offset that they began at, and nothing that it points into.
  */
 export function needOffsets(
 	array: ArrayData,
@@ -39,9 +40,7 @@ export function needOffsets(
 	place: Place,
 	codecs: Codecs,
 ): Uint8Array {
-	if (array.length === 0 && (array.buffers[1]?.length ?? 0) < width) {
-		array.buffers[1] = new Uint8Array(8);
-	}
+	if (array.length === 0) array.buffers[1] = new Uint8Array(8);
 	const count = array.length + 1;
 	const offsets = needBuffer(array, 1, count * width, width, "offsets", place, codecs);
 	const bad = findBadOffset(offsets, width, count, limit);

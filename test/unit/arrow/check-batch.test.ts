@@ -159,6 +159,20 @@ describe("buffers", () => {
 		expect(refusal(utf8, none)).toBeNull();
 		expect(none.buffers[1]).toHaveLength(8);
 	});
+
+	it("of no strings or lists may begin anywhere, as in pyarrow's slices of no rows", () => {
+		const elsewhere = () => Uint8Array.of(3, 0, 0, 0, 4, 0, 0, 0);
+		const text = { ...arrayOf(utf8, []), buffers: [null, elsewhere(), new Uint8Array(0)] };
+		const lists = { ...arrayOf(list, []), buffers: [null, elsewhere()] };
+		for (const [of, array] of [
+			[utf8, text],
+			[list, lists],
+		] as const) {
+			expect(refusal(of, array)).toBeNull();
+			// DuckDB takes offset 0 for where the elements begin.
+			expect(array.buffers[1]).toEqual(new Uint8Array(8));
+		}
+	});
 });
 
 describe("strings", () => {
