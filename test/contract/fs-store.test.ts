@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { lend } from "../../src/stage/lent-bytes.ts";
 import { createFsStore } from "../../src/stage/stores/fs-store.ts";
 import { createMemoryStore } from "../../src/stage/stores/memory-store.ts";
 import { describeObjectStore } from "./object-store.ts";
@@ -36,6 +37,22 @@ describe("the file store", () => {
 		await store.put("a", text("2"), { size: 9 }).catch(() => {});
 		expect(await readdir(join(folder, "%tmp"))).toEqual([]);
 		expect(await readdir(folder)).toEqual(["%tmp", "a.o"]);
+	});
+
+	it("gives back all of a body's memory that was lent", async () => {
+		const store = await createFsStore({ folder: await newFolder() });
+		let lent = 0;
+		let back = 0;
+		const body = new ReadableStream<Uint8Array>({
+			pull(controller) {
+				if (lent === 20) return controller.close();
+				const memory = new Uint8Array(300_000).fill(lent++);
+				lend(memory, () => back++);
+				controller.enqueue(memory);
+			},
+		});
+		expect(await store.put("a", body)).toMatchObject({ size: 6_000_000 });
+		expect({ lent, back }).toEqual({ lent: 20, back: 20 });
 	});
 
 	describe("of objects with the same bytes that are created and need no sync", () => {

@@ -1,3 +1,5 @@
+import { giveBack } from "../lent-bytes.ts";
+
 /**
  * A stream of any chunks as pieces of exactly `size` bytes, the last one shorter.
  * Each piece is memory of its own. Cancels the stream when it isn't read to its end.
@@ -25,6 +27,7 @@ export async function* cutPieces(
 				piece = null;
 				filled = 0;
 			}
+			giveBack(value);
 		}
 		ended = true;
 		if (piece !== null) yield piece.subarray(0, filled);
