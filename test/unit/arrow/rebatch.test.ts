@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { sliceArray } from "../../../src/arrow/array/slice-array.ts";
+import { BatchMemory } from "../../../src/arrow/batch-memory.ts";
 import { createBatchChecker } from "../../../src/arrow/check-batch.ts";
 import { planEngineForm } from "../../../src/arrow/engine-form.ts";
+import { MemoryPool } from "../../../src/arrow/memory-pool.ts";
 import { rebatch } from "../../../src/arrow/rebatch.ts";
 import type { ArrayData, CheckedBatch, Field } from "../../../src/arrow/types.ts";
 import { defaultLimits } from "../../../src/limits.ts";
@@ -133,6 +135,55 @@ describe("rebatch", () => {
 		const batches = await through(sizes, { rows: 2_048 });
 		expect(rowsOf(batches)).toEqual(rowsOf([batchOf(0, total)]));
 		expect(lengthsOf(batches)).toEqual([...Array(5).fill(2_048), total - 5 * 2_048]);
+	});
+});
+
+describe("the memory of batches", () => {
+	/** Batches of `sizes` through `rebatch`; `freed` are those whose memory nobody holds, `-1` a joined one's. */
+	async function held(of: readonly Field[], sizes: readonly number[], rows: number) {
+		const freed: number[] = [];
+		const columnsOf = (batch: CheckedBatch) => of.map((one) => batch.columns[fields.indexOf(one)]!);
+		async function* batches() {
+			for (const [at, size] of sizes.entries()) {
+				const columns = columnsOf(batchOf(0, size));
+				const memory = new BatchMemory(() => freed.push(at));
+				yield { length: size, columns, memory } as unknown as CheckedBatch;
+			}
+		}
+		const reclaimed = () => void freed.push(-1);
+		const codecs = { ...plainCodecs, pool: { fromBytes: 1, reclaimed } };
+		const options = { rows, pool: MemoryPool.of(codecs) };
+		const out: CheckedBatch[] = [];
+		for await (const batch of rebatch(of, batches(), codecs, options)) out.push(batch);
+		return { out, freed };
+	}
+
+	it("is let go of where a join has copied it; the join's own by who drains it", async () => {
+		const { out, freed } = await held([n, s], [10, 0, 10, 12], 16);
+		expect(lengthsOf(out)).toEqual([16, 16]);
+		expect(freed).toEqual([1, 0, 2, 3]);
+		for (const { memory } of out) memory!.release();
+		expect(freed).toEqual([1, 0, 2, 3, -1, -1]);
+	});
+
+	it("goes with a batch that is given through, and with the last piece of one that is cut", async () => {
+		const { out, freed } = await held([n, s], [16, 40], 16);
+		expect(lengthsOf(out)).toEqual([16, 16, 16, 8]);
+		for (const [at, { memory }] of out.entries()) {
+			expect(freed).toEqual(at === 0 ? [] : [0]);
+			memory!.release();
+		}
+		expect(freed).toEqual([0, 1]);
+	});
+
+	it("goes with a join that shows it: the data behind views are not copied", async () => {
+		const views = kinds[5]![0];
+		const { out, freed } = await held([n, views], [8, 12], 16);
+		expect(freed).toEqual([]);
+		out[0]!.memory!.release();
+		expect(freed).toEqual([-1, 0]);
+		out[1]!.memory!.release();
+		expect(freed).toEqual([-1, 0, 1]);
 	});
 });
 

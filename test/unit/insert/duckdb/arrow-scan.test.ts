@@ -1,5 +1,6 @@
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BatchMemory } from "../../../../src/arrow/batch-memory.ts";
 import type { CheckedBatch, Field } from "../../../../src/arrow/types.ts";
 import { IngestError } from "../../../../src/errors.ts";
 import { openArrowScan } from "../../../../src/insert/duckdb/arrow-scan.ts";
@@ -64,6 +65,20 @@ describe("a statement over a scan", () => {
 		await scan.close();
 		const views = await connection.run("SELECT view_name FROM duckdb_views() WHERE NOT internal");
 		expect(await views.getRowsJS()).toEqual([]);
+	});
+
+	test("lets go of each batch's memory once, when DuckDB has", async () => {
+		const freed: number[] = [];
+		const { scan, insert } = await intoNewTable(async function* () {
+			for (let i = 0; i < 20; i++) {
+				const memory = new BatchMemory(() => freed.push(i));
+				yield { ...integers(i * 1000, 1000), memory };
+			}
+		});
+		await runOver(scan, insert);
+		await scan.close();
+		while (freed.length < 20) await new Promise((resolve) => setTimeout(resolve, 1));
+		expect(freed.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, i) => i));
 	});
 
 	test("throws the error of its batches, not the statement's that follows from it, and inserts nothing", async () => {
