@@ -7,8 +7,8 @@ export interface Spec {
 	table: string;
 	mode: "append" | "create" | "replace" | "create_append";
 	rows: number;
-	/** One request, parts under a key, or parts under their upload's id alone. */
-	way: "ingest" | "keyed parts" | "parts";
+	/** One request, parts under a key, parts under their upload's id alone, or one append after the other. */
+	way: "ingest" | "keyed parts" | "parts" | "appends";
 }
 
 export interface Ended {
@@ -57,12 +57,13 @@ export async function loadUntilDone(
 			const text = await response.text();
 			const json = text === "" ? null : JSON.parse(text);
 			// Without a key a failed load runs again when it is asked to.
-			if (response.status >= 500 && json?.load_id && spec.way === "parts") {
+			const isKeyless = spec.way === "parts" || spec.way === "appends";
+			if (response.status >= 500 && json?.load_id && isKeyless) {
 				await ask("POST", `/v1/loads/${json.load_id}/replay`, null);
 			}
 			if (response.status >= 500 || response.status === 429) return null;
 			if (json?.code === "load_in_progress") return null;
-			return { status: response.status, json };
+			return { status: response.status, json, headers: response.headers };
 		} catch {
 			return null;
 		}
@@ -86,6 +87,7 @@ export async function loadUntilDone(
 		const path = `/v1/ingest/${spec.table}?mode=${spec.mode}`;
 		return end(await insist("POST", path, bytes, { "Idempotency-Key": spec.tag }));
 	}
+	if (spec.way === "appends") return await append();
 	const created = await insist(
 		"POST",
 		"/v1/uploads",
@@ -108,5 +110,39 @@ export async function loadUntilDone(
 		const answer = await insist("POST", `${path}/complete`, body, { Prefer: "wait=20" });
 		if (answer.status !== 202) return end(answer);
 		if (Date.now() - started > patienceMs) throw new Error(`${spec.tag}: no receipt in time`);
+	}
+
+	/** A third at a time, from where the service says; what is complete is asked for its receipt. */
+	async function append(): Promise<Ended> {
+		const begun = await insist("POST", `/v1/ingest/${spec.table}?mode=${spec.mode}`, null, {
+			"Upload-Complete": "?0",
+		});
+		if (begun.status !== 201) return end(begun);
+		const upload = begun.headers.get("location")!;
+		for (;;) {
+			const state = await insist("HEAD", upload, null);
+			if (state.status >= 400) return end(state);
+			if (state.headers.get("upload-complete") === "?1") break;
+			const offset = Number(state.headers.get("upload-offset"));
+			const to = Math.min(offset + Math.ceil(bytes.length / 3), bytes.length);
+			const answer = await ask("PATCH", upload, bytes.slice(offset, to), {
+				"Content-Type": "application/partial-upload",
+				"Upload-Offset": String(offset),
+				"Upload-Complete": to === bytes.length ? "?1" : "?0",
+			});
+			if (answer !== null && answer.status === 200) return end(answer);
+			const isOver = answer !== null && answer.status >= 400 && answer.status !== 409;
+			if (isOver) return end(answer);
+			if (Date.now() - started > patienceMs) throw new Error(`${spec.tag}: no end in time`);
+			if (answer === null) await pause();
+		}
+		const load = `/v1/loads/${upload.split("/").at(-1)}`;
+		for (;;) {
+			const { json } = await insist("GET", load, null);
+			if (json.status === "committed") return end({ status: 200, json });
+			if (json.status === "failed") await ask("POST", `${load}/replay`, null);
+			if (Date.now() - started > patienceMs) throw new Error(`${spec.tag}: no receipt in time`);
+			await pause();
+		}
 	}
 }

@@ -76,7 +76,7 @@ export async function runCrashes(options: {
 		const size = Math.random();
 		const rows =
 			size < 0.8 ? 1 + Math.floor(Math.random() * 2_000) : size < 0.95 ? 20_000 : 300_000;
-		const way = (["ingest", "ingest", "keyed parts", "parts"] as const)[n % 4]!;
+		const way = (["ingest", "ingest", "keyed parts", "parts", "appends"] as const)[n % 5]!;
 		return { tag: `load-${n}`, table, mode, rows, way };
 	}
 
