@@ -21,7 +21,8 @@
  * - Durations in s and ms, and day_time intervals, are multiplied before their
  *   validity is looked at: zeros under nulls (form-intervals.ts).
  * - fixed_size_list of 0 or over 100,000 elements has no DDL: becomes a list.
- *   fixed_size_list with nulls, fixed_size_binary with nulls or of width 0, null
+ * - Null types below a fixed_size_list: from element 2,048 on zeros (form-nulls.ts).
+ * - fixed_size_list with nulls, fixed_size_binary with nulls or of width 0, null
  *   types inside lists, structs, maps and unions, decimal32 and 64, views (also
  *   under arrow.json), maps of anything: right as they are.
  * - Structs without members, unnamed or equal member names: refused here.
@@ -71,6 +72,7 @@ export function planEngineForm(
 			warnings,
 			path: field.name,
 			elementsAreRows: true,
+			inArray: false,
 			reading,
 		}),
 	);

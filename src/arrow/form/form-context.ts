@@ -15,6 +15,8 @@ export interface FormContext {
 	path: string;
 	/** Element i is shown by row i, and by no other. */
 	elementsAreRows: boolean;
+	/** Somewhere below a DuckDB ARRAY. */
+	inArray: boolean;
 	/** What is being converted: the batch as sent, and the row of it that element 0 is. */
 	reading: { batch: number; firstRow: number };
 }

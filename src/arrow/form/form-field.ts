@@ -14,6 +14,7 @@ import { date64Form } from "./form-dates.ts";
 import { dictionaryForm } from "./form-dictionary.ts";
 import { intervalForm } from "./form-intervals.ts";
 import { fixedSizeListForm, listForm, listViewForm } from "./form-lists.ts";
+import { nullsForm } from "./form-nulls.ts";
 import { decimalForm, halfFloatForm } from "./form-numbers.ts";
 import { runEndForm } from "./form-run-ends.ts";
 import { structForm } from "./form-struct.ts";
@@ -52,6 +53,8 @@ export function planField(sent: Field, context: FormContext): FieldForm {
 		case "duration":
 		case "interval":
 			return intervalForm(field, context) ?? asIs(field, codecs);
+		case "null":
+			return context.inArray ? nullsForm(field, codecs) : asIs(field, codecs);
 		case "list":
 		case "large_list":
 		case "map":

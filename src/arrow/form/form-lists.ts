@@ -87,7 +87,8 @@ export function fixedSizeListForm(field: Field, context: FormContext): FieldForm
 	const { size } = type;
 	const { codecs } = context;
 	if (size > 0 && size <= maxArraySize) {
-		const element = context.plan(field.children[0]!, elementContext(context, "[]"));
+		const inArray = { ...elementContext(context, "[]"), inArray: true };
+		const element = context.plan(field.children[0]!, inArray);
 		return {
 			field: { ...field, children: [element.field] },
 			convert(sent, mask) {

@@ -1111,6 +1111,37 @@ describe("null types", () => {
 			).rows,
 		).toEqual([null, "1"]);
 	});
+
+	it("below fixed-size lists in lists are nulls beyond DuckDB's first vector, where its own scan makes zeros", async () => {
+		const none = field("n", { kind: "null" });
+		const two = (child: Field) =>
+			field("item", { kind: "fixed_size_list", size: 2 }, { children: [child] });
+		const struct = field("item", { kind: "struct" }, { children: [none] });
+		for (const [element, value, type, text] of [
+			[two(none), [null, null], "INTEGER[2][]", "[NULL, NULL]"],
+			[
+				two(struct),
+				[{ n: null }, { n: null }],
+				"STRUCT(n INTEGER)[2][]",
+				"[{'n': NULL}, {'n': NULL}]",
+			],
+		] as const) {
+			const of = field("v", { kind: "list" }, { children: [element] });
+			const found = await landedValues(
+				of,
+				rowsOf((i) => Array(i % 5).fill(value)),
+			);
+			expect(found).toMatchObject({
+				type,
+				rows: printed(
+					(i) =>
+						`[${Array(i % 5)
+							.fill(text)
+							.join(", ")}]`,
+				),
+			});
+		}
+	});
 });
 
 describe("arrays without rows", () => {
