@@ -75,7 +75,7 @@ export async function* readFileComingBy(
 			for (;;) {
 				const batches = decoder.gather(cursor, taken);
 				if (batches === null) break;
-				seen.batches.push(...run);
+				for (const block of run) seen.batches.push(block);
 				run = [];
 				yield { kind: "batches", batches };
 			}

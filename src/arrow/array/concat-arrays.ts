@@ -84,7 +84,7 @@ export function concatSlices(
 		}
 		case "utf8_view":
 		case "binary_view":
-			return plain(...concatViews(slices, codecs));
+			return withValidity(slices, concatViews(slices, codecs), [], codecs);
 		case "list":
 		case "map":
 		case "large_list": {

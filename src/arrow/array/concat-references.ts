@@ -24,29 +24,48 @@ const viewBytes = 16;
 const maxInlineBytes = 12;
 const maxInt32 = 0x7fff_ffff;
 
-/** Data buffers of all arrays, each array's once, and the views pointing at them. */
+/**
+ * The views of all slices, and the data buffers that they point into, each once: batches whose values come
+ * of one dictionary, which deltas have made of many buffers, all bring the same ones.
+ */
 export function concatViews(slices: readonly ArraySlice[], codecs: Codecs): Uint8Array[] {
 	const views = concatFixed(slices, 1, viewBytes, codecs);
 	const words = int32View(views);
-	const data: Uint8Array[] = [];
-	const baseOf = new Map<ArrayData, number>();
+	const data = new DataBuffers();
+	const placesOf = new Map<ArrayData, Int32Array>();
 	let at = 0;
 	for (const { array, length } of slices) {
-		let base = baseOf.get(array);
-		if (base === undefined) {
-			base = data.length;
-			baseOf.set(array, base);
-			for (const buffer of array.buffers.slice(2)) data.push(buffer ?? new Uint8Array(0));
+		let places = placesOf.get(array);
+		if (places === undefined) {
+			places = Int32Array.from(array.buffers.slice(2), (buffer) => data.place(buffer ?? noBytes));
+			placesOf.set(array, places);
 		}
-		if (base !== 0) {
-			// int32 length, 4 bytes of prefix, int32 buffer, int32 offset
-			for (let w = at * 4; w < (at + length) * 4; w += 4) {
-				if (words[w]! > maxInlineBytes) words[w + 2]! += base;
-			}
+		// int32 length, 4 bytes of prefix, int32 buffer, int32 offset
+		for (let w = at * 4; w < (at + length) * 4; w += 4) {
+			// Of a null, or of values that nobody has checked yet, it may be any: it stays wrong.
+			if (words[w]! > maxInlineBytes) words[w + 2] = places[words[w + 2]!] ?? -1;
 		}
 		at += length;
 	}
-	return [views, ...data];
+	return [views, ...data.all];
+}
+
+class DataBuffers {
+	readonly all: Uint8Array[] = [];
+	readonly #placeOf = new Map<ArrayBufferLike, Map<string, number>>();
+
+	/** Where the bytes are among all. */
+	place(bytes: Uint8Array): number {
+		let places = this.#placeOf.get(bytes.buffer);
+		if (places === undefined) {
+			places = new Map();
+			this.#placeOf.set(bytes.buffer, places);
+		}
+		const range = `${bytes.byteOffset} ${bytes.byteLength}`;
+		const place = places.get(range) ?? this.all.push(bytes) - 1;
+		places.set(range, place);
+		return place;
+	}
 }
 
 /** Only the part of each child that a slice's views reach is kept. */
@@ -168,3 +187,5 @@ export function writeIndex(buffer: Uint8Array, bits: number, index: number, valu
 		buffer[2 * index + 1] = value >>> 8;
 	} else writeInt(buffer, bits === 32 ? 4 : 8, index, value);
 }
+
+const noBytes = new Uint8Array(0);

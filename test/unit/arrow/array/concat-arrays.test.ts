@@ -177,3 +177,42 @@ describe("joining arrays", () => {
 		}
 	});
 });
+
+describe("joining views", () => {
+	const view = field("v", { kind: "utf8_view" });
+
+	test("data buffers that arrays share are there once, though each array has thousands", () => {
+		const texts = Array.from({ length: 1_000 }, (_, i) => `a text longer than twelve ${i}`);
+		const whole = arrayOf(view, texts);
+		// As deltas leave a dictionary: every value in a buffer of its own.
+		const data = texts.map((value) => new TextEncoder().encode(value));
+		const views = whole.buffers[1]!;
+		texts.forEach((_, i) => {
+			views.set(ints(4, [i, 0]), i * 16 + 8);
+		});
+		const arrays = Array.from({ length: 300 }, () => ({
+			...whole,
+			buffers: [null, views, ...data.map((bytes) => bytes.subarray())],
+		}));
+		const slices = arrays.map((array, i) => ({ array, from: i, length: 3 }));
+		const joined = concatSlices(view, slices, plainCodecs);
+		expect(joined.buffers).toHaveLength(2 + data.length);
+		const expected = slices.flatMap(({ from }) => texts.slice(from, from + 3));
+		expect(rawValues(view, joined)).toEqual(rawValues(view, arrayOf(view, expected)));
+	});
+
+	test("a view into a buffer that its array doesn't have points into none of the others'", () => {
+		const [one, other] = ["the first text of all", "the other text of all"].map((value) =>
+			arrayOf(view, [value]),
+		);
+		one!.buffers[1]!.set(ints(4, [1]), 8);
+		const joined = concatArrays(view, [one!, other!], plainCodecs);
+		const indices = [0, 1].map((i) =>
+			new DataView(joined.buffers[1]!.buffer, joined.buffers[1]!.byteOffset).getInt32(
+				16 * i + 8,
+				true,
+			),
+		);
+		expect(indices).toEqual([-1, 1]);
+	});
+});
