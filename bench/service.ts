@@ -49,6 +49,8 @@ export async function startService(
 		});
 		ended.then(() => reject(new Error(`the service ended: ${output.stderr.slice(-2000)}`)));
 	});
+	// Its start is no part of an upload: what is measured is a service that runs.
+	while (!(await fetch(`${url}/readyz`)).ok) await new Promise((next) => setTimeout(next, 20));
 	const peaks: Record<string, number> = {};
 	return {
 		url,
