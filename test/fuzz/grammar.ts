@@ -5,8 +5,9 @@
  */
 
 import { zstdCompressSync } from "node:zlib";
-import type { ArrowType, Field, IndexType } from "../../src/arrow/types.ts";
-import { arrayOf, extension, field, int } from "../unit/arrow/support/arrays.ts";
+import { gatherPlan } from "../../src/arrow/array/gather-plan.ts";
+import type { ArrayData, ArrowType, Field, IndexType } from "../../src/arrow/types.ts";
+import { arrayOf, bytesOf, extension, field, int } from "../unit/arrow/support/arrays.ts";
 import { lz4Frame } from "../unit/arrow/support/lz4-compress.ts";
 import {
 	concat,
@@ -14,6 +15,7 @@ import {
 	type WriteOptions,
 	writeBatch,
 	writeDictionary,
+	writeFile,
 	writeSchema,
 } from "../unit/arrow/support/write-ipc.ts";
 import type { Prng } from "./prng.ts";
@@ -51,8 +53,74 @@ export function grammarStream(prng: Prng): Uint8Array {
 	return concat(...parts);
 }
 
-function compression(prng: Prng): Pick<WriteOptions, "compression"> {
-	if (prng.chance(0.8)) return {};
+/**
+ * Many batches of few rows, of fields that are joined where they lie; now and then of another, or with
+ * a dictionary that comes again, replaced or longer, between them. Now and then they are a file.
+ */
+export function smallBatchStream(prng: Prng): Uint8Array {
+	let dictionaries = 0n;
+	const nextId = () => dictionaries++;
+	const joinable = (name: string): Field => {
+		const made = randomField(name, prng.below(2), prng, nextId);
+		return gatherPlan([made]) === null && !prng.chance(0.02) ? joinable(name) : made;
+	};
+	const fields = Array.from({ length: 1 + prng.below(5) }, (_, i) => joinable(`c${i}`));
+	const options: WriteOptions = prng.chance(0.4) ? compression(prng, 1) : {};
+	const isFile = prng.chance(0.2);
+	const sizes = Array.from({ length: 3 + prng.below(30) }, () =>
+		prng.chance(0.15) ? 0 : 1 + prng.below(prng.pick([2, 9, 20])),
+	);
+	const values = new Map<Field, unknown[]>();
+	const dictionaryParts: Uint8Array[] = [];
+	const batches: Uint8Array[] = [];
+	const parts: Uint8Array[] = [];
+	const add = (part: Uint8Array, list: Uint8Array[]) => {
+		parts.push(part);
+		list.push(part);
+	};
+	for (const rows of sizes) {
+		const columns = fields.map((column): ArrayData => {
+			if (column.dictionary === null) {
+				const made = Array.from({ length: rows }, () => randomValue(column, prng));
+				return beginElsewhere(column, arrayOf(column, made), prng);
+			}
+			const plain = { ...column, dictionary: null };
+			const before = values.get(column);
+			const isDelta = before !== undefined && prng.chance(0.04);
+			if (before === undefined || isDelta || (!isFile && prng.chance(0.04))) {
+				const made = Array.from({ length: 1 + prng.below(5) }, () => randomValue(plain, prng));
+				values.set(column, isDelta ? [...before, ...made] : made);
+				const dictionary = arrayOf(plain, made);
+				add(writeDictionary(column, dictionary, { ...options, isDelta }), dictionaryParts);
+			}
+			const count = values.get(column)!.length;
+			const indices = Array.from({ length: rows }, () =>
+				column.nullable && prng.chance(0.1) ? null : prng.below(count),
+			);
+			return arrayOf({ ...plain, type: column.dictionary.indexType, children: [] }, indices);
+		});
+		add(writeBatch(fields, columns, options, rows), batches);
+	}
+	if (isFile) return writeFile(fields, dictionaryParts, batches, { physical: parts, options });
+	return concat(writeSchema(fields, options), ...parts, endOfStream);
+}
+
+/** The same strings, but that their first offset is not 0. */
+function beginElsewhere({ type }: Field, array: ArrayData, prng: Prng): ArrayData {
+	const isLarge = type.kind === "large_utf8" || type.kind === "large_binary";
+	const [validity, offsets, data] = array.buffers;
+	if ((!isLarge && type.kind !== "utf8" && type.kind !== "binary") || prng.chance(0.7))
+		return array;
+	const before = 1 + prng.below(9);
+	const shifted = isLarge
+		? BigInt64Array.from(new BigInt64Array(offsets!.slice().buffer), (at) => at + BigInt(before))
+		: Int32Array.from(new Int32Array(offsets!.slice().buffer), (at) => at + before);
+	const longer = concat(new Uint8Array(before).fill(0xc3), data!.slice(), Uint8Array.of(0xa9));
+	return { ...array, buffers: [validity!, bytesOf(shifted), longer] };
+}
+
+function compression(prng: Prng, chance = 0.2): Pick<WriteOptions, "compression"> {
+	if (!prng.chance(chance)) return {};
 	const keepsSome = (bytes: Uint8Array, packed: Uint8Array) =>
 		packed.length < bytes.length || prng.chance(0.5) ? packed : null;
 	return prng.chance(0.5)

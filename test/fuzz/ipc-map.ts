@@ -18,8 +18,10 @@ export interface MappedMessage {
 	body: { start: number; length: number };
 	end: number;
 	isDictionary: boolean;
-	/** Positions of int64 in the metadata: node lengths and null counts, buffer offsets and lengths. */
+	/** Positions of int64 in the metadata: body length, rows, node lengths and null counts, buffer offsets and lengths. */
 	counts: number[];
+	/** Positions of the buffers' structs { offset, length } in the metadata. */
+	entries: number[];
 	/** Ranges of the body's buffers, in absolute positions. */
 	buffers: { start: number; length: number }[];
 }
@@ -66,6 +68,7 @@ function mapMessage(
 		end: body.start + body.length,
 		isDictionary: message.headerType() === MessageHeader.DictionaryBatch,
 		counts: [],
+		entries: [],
 		buffers: [],
 	};
 	const batch =
@@ -75,6 +78,11 @@ function mapMessage(
 				? (message.header(new DictionaryBatch()) as DictionaryBatch | null)?.data()
 				: null;
 	if (!batch) return mapped;
+	// Slots of Message.bodyLength and RecordBatch.length.
+	const bodyLengthAt = message.bb!.__offset(message.bb_pos, 10);
+	const rowsAt = batch.bb!.__offset(batch.bb_pos, 4);
+	if (bodyLengthAt !== 0) mapped.counts.push(metadataStart + message.bb_pos + bodyLengthAt);
+	if (rowsAt !== 0) mapped.counts.push(metadataStart + batch.bb_pos + rowsAt);
 	for (let i = 0; i < Math.min(batch.nodesLength(), 1_000); i++) {
 		const at = metadataStart + batch.nodes(i)!.bb_pos;
 		mapped.counts.push(at, at + 8);
@@ -83,6 +91,7 @@ function mapMessage(
 		const buffer = batch.buffers(i)!;
 		const at = metadataStart + buffer.bb_pos;
 		mapped.counts.push(at, at + 8);
+		mapped.entries.push(at);
 		const range = { start: body.start + Number(buffer.offset()), length: Number(buffer.length()) };
 		const isInside = range.start >= 0 && range.start + range.length <= bytes.length;
 		if (range.length > 0 && isInside) mapped.buffers.push(range);

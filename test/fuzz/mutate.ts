@@ -12,6 +12,7 @@ export const mutationKinds = [
 	"buffer value",
 	"buffer bits",
 	"count of a node or buffer",
+	"buffers laid over each other",
 	"metadata word",
 	"metadata byte",
 	"any byte",
@@ -28,6 +29,7 @@ const weights: Record<MutationKind, number> = {
 	"buffer value": 30,
 	"buffer bits": 12,
 	"count of a node or buffer": 12,
+	"buffers laid over each other": 4,
 	"metadata word": 14,
 	"metadata byte": 8,
 	"any byte": 5,
@@ -114,6 +116,15 @@ function apply(
 			const near = old + BigInt(prng.below(17) - 8);
 			const value = prng.chance(0.6) ? near : prng.chance(0.5) ? old * 2n : prng.pick(borders);
 			view.setBigInt64(at, BigInt.asIntN(64, value), true);
+			return bytes;
+		}
+		case "buffers laid over each other": {
+			if (withBuffers.length === 0) return bytes;
+			// Of one batch, or of two: what is copied may lead beyond the body, too.
+			const from = prng.pick(prng.pick(withBuffers).entries);
+			const to = prng.pick(prng.pick(withBuffers).entries);
+			if (Math.max(from, to) + 16 > bytes.length) return bytes;
+			bytes.copyWithin(to, from, from + (prng.chance(0.5) ? 8 : 16));
 			return bytes;
 		}
 		case "metadata word": {

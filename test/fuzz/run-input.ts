@@ -54,18 +54,16 @@ export async function runInput(
 	};
 	const stop = new AbortController();
 	let reader: BatchReader | null = null;
+	let told = "";
 	try {
-		reader = await openArrow([sourceOf(input)], {
-			codecs: nodeCodecs,
-			limits,
-			requireEos: false,
-			signal: stop.signal,
-		});
+		reader = await open(input, input.chunks, stop.signal);
 		result.pastSchema = true;
-		await load(reader, connection, stop.signal);
+		await load("t", await collected(reader, stop.signal), connection, stop.signal);
 		result.outcome = "rows";
+		told = describeCounts(reader);
 		result.find = await readBack(input, reader, connection, result);
 	} catch (error) {
+		told = describeError(error);
 		if (error instanceof IngestError && !ourFault.has(error.code)) result.outcome = error.code;
 		else {
 			result.outcome = error instanceof IngestError ? error.code : "threw";
@@ -73,55 +71,85 @@ export async function runInput(
 		}
 	} finally {
 		stop.abort();
-		await connection.run("DROP TABLE IF EXISTS memory.main.t").catch(() => {});
 	}
 	if (reader !== null) result.pastFirstBatch = reader.counts().batches > 0;
-	if (result.find === null && input.otherChunks !== null) {
-		result.find = await differsInOtherChunks(input, result.outcome, reader);
+	try {
+		if (result.find === null && input.otherChunks !== null) {
+			result.find = await differsInOtherChunks(input, input.otherChunks, told, connection);
+		}
+	} finally {
+		for (const table of ["t", "u"]) {
+			await connection.run(`DROP TABLE IF EXISTS memory.main.${table}`).catch(() => {});
+		}
 	}
 	return result;
 }
 
-/** "Any cut of the same bytes gives the same batches." Files at rest are read by their footer, which is another thing. */
+function open(
+	input: FuzzInput,
+	chunks: number[] | null,
+	signal: AbortSignal,
+): Promise<BatchReader> {
+	return openArrow([sourceOf(input, chunks)], {
+		codecs: nodeCodecs,
+		limits,
+		requireEos: false,
+		signal,
+	});
+}
+
+function describeCounts(reader: BatchReader): string {
+	return JSON.stringify([reader.counts(), reader.warnings()]);
+}
+
+function describeError(error: unknown): string {
+	if (!(error instanceof IngestError)) return String(error);
+	return JSON.stringify([error.code, error.message, error.place]);
+}
+
+/**
+ * "Any cut of the same bytes gives the same batches": the same rows, or the same error in the same words.
+ * These batches go to the engine one by one, so that their memory is used again.
+ */
 async function differsInOtherChunks(
 	input: FuzzInput,
-	outcome: string,
-	first: BatchReader | null,
+	otherChunks: number[],
+	told: string,
+	connection: DuckDBConnection,
 ): Promise<string | null> {
-	const isFile = new TextDecoder().decode(input.bytes.subarray(0, 6)) === "ARROW1";
-	if (isFile && input.chunks === null) return null;
 	const stop = new AbortController();
-	let other = "rows";
+	let toldNow = "";
 	try {
-		const reader = await openArrow([sourceOf({ ...input, chunks: input.otherChunks })], {
-			codecs: nodeCodecs,
-			limits,
-			requireEos: false,
-			signal: stop.signal,
-		});
-		for await (const _ of reader.batches(stop.signal));
-		const [a, b] = [JSON.stringify(first?.counts()), JSON.stringify(reader.counts())];
-		if (outcome === "rows" && a !== b) return `other chunks: ${a} and ${b}`;
+		const reader = await open(input, otherChunks, stop.signal);
+		await load("u", reader, connection, stop.signal);
+		toldNow = describeCounts(reader);
+		if (toldNow !== told) return `other chunks: ${told} and ${toldNow}`;
+		const [rows, rowsNow] = [await print("t", connection), await print("u", connection)];
+		const at = rows.findIndex((row, i) => row !== rowsNow[i]);
+		if (at < 0 && rows.length === rowsNow.length) return null;
+		return `other chunks: row ${at} of ${rows.length} is ${rows[at]} and ${rowsNow[at]} of ${rowsNow.length}`;
 	} catch (error) {
-		other = error instanceof IngestError ? error.code : String(error);
+		toldNow = describeError(error);
 	} finally {
 		stop.abort();
 	}
-	return other === outcome ? null : `other chunks: ${outcome} and ${other}`;
+	return toldNow === told ? null : `other chunks: ${told} and ${toldNow}`;
+}
+
+async function print(table: string, connection: DuckDBConnection): Promise<string[]> {
+	const sql = `SELECT COLUMNS(*)::VARCHAR FROM memory.main.${table} ORDER BY rowid LIMIT 2000`;
+	const rows = await (await connection.run(sql)).getRows();
+	return rows.map((row) => JSON.stringify(row));
 }
 
 /**
  * All batches are read before the engine is asked: most inputs end here. They stay
  * valid after, for rows point into bodies of their own.
  */
-async function load(
-	reader: BatchReader,
-	connection: DuckDBConnection,
-	signal: AbortSignal,
-): Promise<void> {
+async function collected(reader: BatchReader, signal: AbortSignal): Promise<BatchReader> {
 	const batches: CheckedBatch[] = [];
 	for await (const batch of reader.batches(signal)) batches.push(batch);
-	const again: BatchReader = {
+	return {
 		sentFields: reader.sentFields,
 		engineFields: reader.engineFields,
 		async *batches() {
@@ -130,10 +158,18 @@ async function load(
 		counts: () => reader.counts(),
 		warnings: () => reader.warnings(),
 	};
+}
+
+async function load(
+	table: string,
+	reader: BatchReader,
+	connection: DuckDBConnection,
+	signal: AbortSignal,
+): Promise<void> {
 	const positions = reader.engineFields.map((_, at) => at);
-	const scan = await openArrowScan(connection, [again], positions, { copy: false, signal });
+	const scan = await openArrowScan(connection, [reader], positions, { copy: false, signal });
 	try {
-		const statement = `CREATE TABLE memory.main.t AS SELECT * FROM ${scan.view}`;
+		const statement = `CREATE TABLE memory.main.${table} AS SELECT * FROM ${scan.view}`;
 		await connection.run(statement).catch(async (error) => {
 			// The reader's own error has failed the statement, and is the one to tell.
 			scan.stop();
@@ -226,16 +262,17 @@ function hasDictionary(field: Field): boolean {
 	return field.dictionary !== null || field.children.some(hasDictionary);
 }
 
-function sourceOf({ bytes, chunks }: FuzzInput): ByteSource {
+/** In `cuts`; of an input at rest its bytes may be read where they are, too. */
+function sourceOf({ bytes, chunks }: FuzzInput, cuts: number[] | null): ByteSource {
 	return {
 		name: "input",
 		async *stream() {
-			if (chunks === null) {
+			if (cuts === null) {
 				yield bytes.slice();
 				return;
 			}
 			for (let at = 0, turn = 0; at < bytes.length; turn++) {
-				const next = at + chunks[turn % chunks.length]!;
+				const next = at + cuts[turn % cuts.length]!;
 				yield bytes.slice(at, next);
 				at = next;
 			}
