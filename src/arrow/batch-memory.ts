@@ -27,3 +27,14 @@ export class BatchMemory {
 		if (this.#holders === 0) this.#free();
 	}
 }
+
+/** One holder in place of those of `memories`; undefined: there are none. */
+export function joinMemories(
+	memories: readonly (BatchMemory | null | undefined)[],
+): BatchMemory | undefined {
+	const held = memories.filter((memory) => memory !== null && memory !== undefined);
+	if (held.length < 2) return held[0];
+	return new BatchMemory(() => {
+		for (const memory of held) memory.release();
+	});
+}

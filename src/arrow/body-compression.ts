@@ -82,7 +82,10 @@ export function unpackBuffer(
 	// -1 of the int64: nothing else that has passed is negative.
 	if (packed[7] === 0xff) return payload;
 	try {
-		const unpacked = codec === "zstd" ? codecs.zstd(payload, size) : codecs.lz4Frame(payload, size);
+		const unpacked =
+			codec === "zstd"
+				? codecs.zstd(payload, size)
+				: codecs.lz4Frame(payload, size, codecs.allocate);
 		if (unpacked.byteLength === size) return unpacked;
 		throw new Error(`unpacks to ${unpacked.byteLength} bytes`);
 	} catch (error) {

@@ -1,7 +1,7 @@
 /** What `src/arrow` needs of its runtime; the functions that construct it hand it in. */
 export interface Codecs {
-	/** One or more LZ4 frames into exactly `size` bytes. Throws on anything else; never writes more. */
-	lz4Frame(source: Uint8Array, size: number): Uint8Array;
+	/** One or more LZ4 frames into exactly `size` bytes of `allocate`. Throws on anything else; never writes more. */
+	lz4Frame(source: Uint8Array, size: number, allocate: Codecs["allocate"]): Uint8Array;
 	/** ZSTD into exactly `size` bytes. Throws on anything else; never allocates more. */
 	zstd(source: Uint8Array, size: number): Uint8Array;
 	/** Uninitialised memory of its own ArrayBuffer, 8-byte aligned. */

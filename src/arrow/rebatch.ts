@@ -19,7 +19,7 @@ import { bitmapBytes } from "./array/bitmap.ts";
 import { concatSlices } from "./array/concat-arrays.ts";
 import { type JoinMemory, joinMemory } from "./array/join-memory.ts";
 import { sliceArray } from "./array/slice-array.ts";
-import { BatchMemory } from "./batch-memory.ts";
+import { type BatchMemory, joinMemories } from "./batch-memory.ts";
 import type { Codecs } from "./codecs.ts";
 import type { MemoryPool } from "./memory-pool.ts";
 import type { ArrayData, CheckedBatch, Field } from "./types.ts";
@@ -113,22 +113,12 @@ function joinSlices(
 			join.codecs,
 		),
 	);
-	const memory = join.holdsAll(columns) ? letGo(slices, join.memory) : keep(slices, join.memory);
+	const sources = slices.map(({ memory }) => memory);
+	// Data behind views lie where they lay; nothing else of what was joined is read any more.
+	const keepsSources = !join.holdsAll(columns);
+	if (!keepsSources) for (const memory of sources) memory?.release();
+	const memory = joinMemories([join.memory, ...(keepsSources ? sources : [])]);
 	return { length, columns, memory } as unknown as CheckedBatch;
-}
-
-/** Nothing of what was joined is read any more. */
-function letGo(slices: readonly BatchSlice[], joined: BatchMemory | null): BatchMemory | undefined {
-	for (const { memory } of slices) memory?.release();
-	return joined ?? undefined;
-}
-
-/** Data behind views lie where they lay: all goes together. */
-function keep(slices: readonly BatchSlice[], joined: BatchMemory | null): BatchMemory {
-	return new BatchMemory(() => {
-		joined?.release();
-		for (const { memory } of slices) memory?.release();
-	});
 }
 
 /** For the gaps between buffers, one offset more each, and bitmaps that not all slices have. */

@@ -16,9 +16,11 @@ import type { RecordBatch } from "apache-arrow/fb/record-batch";
 import { IngestError } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import { countNulls } from "./array/bitmap.ts";
+import { type JoinMemory, joinAlignment, joinMemory } from "./array/join-memory.ts";
 import type { BodyCodec } from "./body-compression.ts";
 import { uncompressedLength, unpackBuffer } from "./body-compression.ts";
 import type { Codecs } from "./codecs.ts";
+import type { MemoryPool } from "./memory-pool.ts";
 import type { ArrayData, ArrowType, Field } from "./types.ts";
 import { readSize } from "./wire/int64.ts";
 import { swapToLittleEndian } from "./wire/swap-endian.ts";
@@ -38,6 +40,8 @@ export interface BatchSource {
 export interface DecodeOptions {
 	limits: Limits;
 	codecs: Codecs;
+	/** For what is unpacked; absent: it is the collector's. */
+	pool?: MemoryPool | null;
 	/** The dictionary of a dictionary-encoded field; null leaves it to be linked later. */
 	dictionaryOf(field: Field, nullCount: number, length: number, path: string): ArrayData | null;
 }
@@ -46,8 +50,15 @@ export function decodeRecordBatch(
 	fields: readonly Field[],
 	source: BatchSource,
 	options: DecodeOptions,
-): { length: number; columns: ArrayData[] } {
+): DecodedColumns {
 	return new BatchDecoder(source, options).decode(fields);
+}
+
+export interface DecodedColumns {
+	length: number;
+	columns: ArrayData[];
+	/** What was unpacked lies here, and in the body; null: the columns lie in the body, or are the collector's. */
+	unpacked: JoinMemory | null;
 }
 
 class BatchDecoder {
@@ -61,6 +72,7 @@ class BatchDecoder {
 	#nextNode = 0;
 	#nextBuffer = 0;
 	#nextVariadic = 0;
+	#unpacked: JoinMemory | null = null;
 
 	constructor(source: BatchSource, options: DecodeOptions) {
 		const { header, metadata } = source;
@@ -71,8 +83,8 @@ class BatchDecoder {
 		this.#bufferCount = header.buffersLength();
 	}
 
-	decode(fields: readonly Field[]): { length: number; columns: ArrayData[] } {
-		const { limits } = this.#options;
+	decode(fields: readonly Field[]): DecodedColumns {
+		const { limits, codecs, pool = null } = this.#options;
 		const declared = this.#source.header.length();
 		if (declared < 0n || declared > BigInt(Number.MAX_SAFE_INTEGER)) {
 			throw new IngestError("invalid_arrow", `a record batch of ${declared} rows`);
@@ -86,7 +98,11 @@ class BatchDecoder {
 				{ extra: { limit: limits.maxBatchBytes } },
 			);
 		}
-		if (this.#source.codec !== null) this.#checkUncompressedSize();
+		if (this.#source.codec !== null) {
+			const size = this.#checkUncompressedSize() + this.#bufferCount * joinAlignment;
+			// ZSTD gives memory of its own.
+			if (this.#source.codec === "lz4_frame") this.#unpacked = joinMemory(pool, codecs, size);
+		}
 		const columns = fields.map((field) => {
 			const column = this.#array(field, field.name);
 			if (column.length !== length) {
@@ -95,7 +111,7 @@ class BatchDecoder {
 			return column;
 		});
 		this.#checkNothingIsLeft();
-		return { length, columns };
+		return { length, columns, unpacked: this.#unpacked };
 	}
 
 	#array(field: Field, path: string): ArrayData {
@@ -200,7 +216,7 @@ class BatchDecoder {
 		if (this.#nextBuffer === this.#bufferCount) {
 			throw this.#invalid(path, `lacks a buffer: the batch has only ${this.#bufferCount}`);
 		}
-		const { codecs } = this.#options;
+		const { codecs } = this.#unpacked ?? this.#options;
 		const { codec } = this.#source;
 		const range = this.#range(this.#nextBuffer++);
 		const bytes = codec === null ? range : unpackBuffer(range, codec, codecs, path);
@@ -226,12 +242,12 @@ class BatchDecoder {
 		return body.subarray(offset, offset + length);
 	}
 
-	/** Before anything is unpacked: what it would come to. */
-	#checkUncompressedSize(): void {
+	/** Before anything is unpacked: what it will come to. */
+	#checkUncompressedSize(): number {
 		const { maxBatchBytes } = this.#options.limits;
 		let total = 0;
 		for (let i = 0; i < this.#bufferCount; i++) total += uncompressedLength(this.#range(i), i);
-		if (total <= maxBatchBytes) return;
+		if (total <= maxBatchBytes) return total;
 		throw new IngestError(
 			"too_large",
 			`a record batch of ${total} bytes when unpacked is over the limit of ${maxBatchBytes}`,

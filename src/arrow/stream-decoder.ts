@@ -8,8 +8,8 @@ import { RecordBatch } from "apache-arrow/fb/record-batch";
 import { Schema as FlatSchema } from "apache-arrow/fb/schema";
 import { IngestError } from "../errors.ts";
 import type { Limits } from "../limits.ts";
-import { joinMemory } from "./array/join-memory.ts";
-import type { BatchMemory } from "./batch-memory.ts";
+import { type JoinMemory, joinMemory } from "./array/join-memory.ts";
+import { type BatchMemory, joinMemories } from "./batch-memory.ts";
 import { readBodyCodec } from "./body-compression.ts";
 import type { Codecs } from "./codecs.ts";
 import { DictionaryBook } from "./dictionary-batch.ts";
@@ -140,11 +140,11 @@ export class StreamDecoder {
 	}
 
 	#decodeBatch(source: BatchSource, message: IpcMessage): DecodedBatch {
-		const batch = decodeRecordBatch(this.schema.fields, source, {
+		const { length, columns, unpacked } = decodeRecordBatch(this.schema.fields, source, {
 			...this.#options,
 			dictionaryOf: this.#dictionaryOf,
 		});
-		return { ...batch, memory: message.memory };
+		return { length, columns, memory: memoryOf(message.memory, unpacked, columns) };
 	}
 
 	readonly #dictionaryOf: DecodeOptions["dictionaryOf"] = (field, nullCount, length, path) =>
@@ -163,6 +163,8 @@ export class StreamDecoder {
 		const field = this.#dictionaries.valueField(header.id());
 		const { columns } = decodeRecordBatch([field], this.#source(data, message), {
 			...this.#options,
+			// It is kept for as long as the stream goes on.
+			pool: null,
 			dictionaryOf: () => null,
 		});
 		this.#dictionaries.add(header.id(), columns[0]!, header.isDelta());
@@ -185,6 +187,18 @@ export class StreamDecoder {
 			),
 		};
 	}
+}
+
+/** What columns lie in: the body, what was unpacked of it, or both. */
+function memoryOf(
+	body: BatchMemory | undefined,
+	unpacked: JoinMemory | null,
+	columns: readonly ArrayData[],
+): BatchMemory | undefined {
+	if (unpacked === null) return body;
+	if (!unpacked.holdsAll(columns)) return joinMemories([body, unpacked.memory]);
+	body?.release();
+	return unpacked.memory ?? undefined;
 }
 
 /** A batch, or something stranger, where the schema belongs. */

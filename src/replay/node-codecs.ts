@@ -6,7 +6,7 @@ import type { Codecs } from "../arrow/codecs.ts";
 import { decodeLz4Frames } from "../arrow/wire/lz4-frame.ts";
 
 export const nodeCodecs: Codecs = {
-	lz4Frame: (source, size) => decodeLz4Frames(source, size, allocate),
+	lz4Frame: decodeLz4Frames,
 	zstd(source, size) {
 		// One chunk holds all of the output and one byte more, so that it is never joined or allocated twice.
 		const { buffer, engine } = zstdDecompressSync(source, {

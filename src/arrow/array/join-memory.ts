@@ -1,7 +1,7 @@
 /**
- * Memory for all buffers of a joined batch: one block, one thing to pin and to use again.
+ * Memory for all buffers of a batch that is joined or unpacked: one block, one thing to pin and to use again.
  *
- * In: about how many bytes the join will take. Out: codecs whose `allocate` cuts pieces from
+ * In: about how many bytes they will take. Out: codecs whose `allocate` cuts pieces from
  * the block; what doesn't fit, or isn't worth a block, lies elsewhere, as usual.
  */
 
@@ -11,13 +11,13 @@ import type { MemoryPool } from "../memory-pool.ts";
 import type { ArrayData } from "../types.ts";
 
 /** What any processor's vector instructions like. */
-const alignment = 64;
+export const joinAlignment = 64;
 
 export interface JoinMemory {
 	codecs: Codecs;
 	/** Of the block. */
 	memory: BatchMemory | null;
-	/** True if all bytes of the arrays were allocated here: they show nothing of what was joined. */
+	/** True if all bytes of the arrays were allocated here: they show nothing of what they were made of. */
 	holdsAll(arrays: readonly ArrayData[]): boolean;
 }
 
@@ -29,7 +29,7 @@ export function joinMemory(pool: MemoryPool | null, codecs: Codecs, size: number
 	const allocate = (length: number) => {
 		if (length <= block.length - used) {
 			const piece = block.subarray(used, used + length);
-			used = Math.ceil((used + length) / alignment) * alignment;
+			used = Math.ceil((used + length) / joinAlignment) * joinAlignment;
 			return piece;
 		}
 		const elsewhere = codecs.allocate(length);

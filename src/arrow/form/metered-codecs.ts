@@ -14,7 +14,7 @@ export function meteredCodecs(codecs: Codecs, maxBytes: number): MeteredCodecs {
 	let left = maxBytes;
 	return {
 		codecs: {
-			lz4Frame: (source, size) => codecs.lz4Frame(source, size),
+			lz4Frame: (source, size, allocate) => codecs.lz4Frame(source, size, allocate),
 			zstd: (source, size) => codecs.zstd(source, size),
 			createSha256: () => codecs.createSha256(),
 			allocate(size) {

@@ -1,9 +1,11 @@
 import { zstdCompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { openArrow } from "../../../src/arrow/open-arrow.ts";
+import { defaultLimits } from "../../../src/limits.ts";
 import { nodeCodecs } from "../../../src/replay/node-codecs.ts";
-import { arrayOf, field, int } from "./support/arrays.ts";
+import { arrayOf, field, int, valuesOf } from "./support/arrays.ts";
 import { lz4Frame } from "./support/lz4-compress.ts";
-import { errorOf, readBack } from "./support/read-ipc.ts";
+import { errorOf, readBack, sourceOf } from "./support/read-ipc.ts";
 import { concat, int64, type WriteOptions, writeStream } from "./support/write-ipc.ts";
 
 const fields = [field("n", int(64)), field("s", { kind: "utf8_view" })];
@@ -40,6 +42,38 @@ describe("compressed bodies", () => {
 	test.each(Object.entries(codecs))("%s gives the rows", async (_, compression) => {
 		const stream = writeStream(fields, [columns, columns.map((c) => c)], { compression });
 		expect((await readBack(stream)).rows).toEqual([...values, ...values]);
+	});
+
+	test("goes back once it is unpacked, and what was unpacked with its batch", async () => {
+		const plain = [field("n", int(64)), field("s", { kind: "utf8" })];
+		const texts = arrayOf(
+			plain[1]!,
+			values.map(([, s]) => s),
+		);
+		const reclaimedOf = async (compression: WriteOptions["compression"]) => {
+			const stream = writeStream(plain, [[columns[0]!, texts]], { compression });
+			let reclaimed = 0;
+			const pool = { fromBytes: 1, reclaimed: () => void reclaimed++ };
+			const { signal } = new AbortController();
+			const reader = await openArrow([sourceOf(stream)], {
+				codecs: { ...nodeCodecs, pool },
+				limits: defaultLimits,
+				requireEos: false,
+				signal,
+			});
+			const counts: number[] = [];
+			for await (const batch of reader.batches(signal)) {
+				counts.push(reclaimed);
+				expect(valuesOf(plain[1]!, batch.columns[1]!)).toEqual(values.map(([, s]) => s));
+				batch.memory!.release();
+			}
+			return [...counts, reclaimed];
+		};
+		expect(await reclaimedOf(codecs.lz4)).toEqual([1, 2]);
+		// Shown where it lies, as far as it isn't compressed: it goes back with the rest.
+		const some = codecs["lz4 of which some buffers are not compressed"];
+		expect(await reclaimedOf(some)).toEqual([0, 2]);
+		expect(await reclaimedOf(codecs.zstd)).toEqual([0, 1]);
 	});
 
 	test("a batch of no rows, whose buffers are empty, is read", async () => {
