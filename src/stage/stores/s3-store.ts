@@ -13,6 +13,7 @@
  */
 
 import { createHash, type Hash } from "node:crypto";
+import type { Readable } from "node:stream";
 import { crc32 } from "node:zlib";
 import {
 	AbortMultipartUploadCommand,
@@ -29,6 +30,7 @@ import {
 import { IngestError } from "../../errors.ts";
 import type { GetOptions, ObjectInfo, ObjectStore, PutOptions } from "../object-store.ts";
 import { cutPieces } from "./cut-pieces.ts";
+import { nodeBody } from "./node-body.ts";
 import type { PresignPut } from "./presign-put.ts";
 
 export interface S3StoreOptions {
@@ -204,9 +206,14 @@ export function createS3Store(options: S3StoreOptions): ObjectStore {
 			return { info, body: new Blob([]).stream() as ReadableStream<Uint8Array> };
 		}
 		const size = Number(found.ContentRange?.split("/")[1] ?? found.ContentLength);
+		const object = nodeBody(found.Body as unknown as Readable);
 		return {
 			info: infoOf(key, size, found.ETag, found.LastModified, found.VersionId),
-			body: found.Body!.transformToWebStream() as ReadableStream<Uint8Array>,
+			// A stream is made for those who want one.
+			get body() {
+				return object.body;
+			},
+			readInto: (target: Uint8Array) => asStoreError(key, () => object.readInto(target)),
 		};
 	}
 
