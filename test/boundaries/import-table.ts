@@ -187,6 +187,7 @@ export const exceptions: Readonly<Record<string, Partial<Row> & { reason: string
 		reason: "the file system's driver lists folders with it",
 	},
 	"src/stage/stores/s3-store.ts": { node: true, reason: "the AWS client runs on Node only" },
+	"src/stage/stores/node-body.ts": { node: true, reason: "its bodies are Node streams" },
 };
 
 /** Only `functions/`, tests and their own folder construct these. */
