@@ -17,7 +17,13 @@
 
 import { rowGroupRows } from "../limits.ts";
 import { bitmapBytes } from "./array/bitmap.ts";
-import { type GatherOptions, gatherArray, type MessageRun } from "./array/gather-arrays.ts";
+import {
+	type GatherOptions,
+	gatherArray,
+	type MessageRun,
+	maxInlineBytes,
+	viewBytes,
+} from "./array/gather-arrays.ts";
 import { type GatherNode, type GatherPlan, gatherPlan } from "./array/gather-plan.ts";
 import type { JoinMemory } from "./array/join-memory.ts";
 import type { OffsetWidth } from "./array/offsets.ts";
@@ -57,26 +63,28 @@ export interface GatherLimits {
 }
 
 export class BatchGatherer {
-	readonly #plan: GatherPlan | null;
+	readonly #fields: readonly Field[];
 	readonly #buffers = new RunBuffers();
+	/** False: a type is among the fields that isn't joined. */
+	#isOn = true;
+	/** Of the template. */
+	#plan: GatherPlan | null = null;
 	#template: BatchTemplate | null = null;
 	#codec: BodyCodec | null = null;
 	/** Metadata of the last batch that went the long way; null: it is the template's, or has none. */
 	#latest: Uint8Array | null = null;
 	#latestBytes = 0;
 	/** Of the message looked at: each node's elements, and those its offsets reach. */
-	readonly #lengths: Float64Array;
-	readonly #reached: Float64Array;
+	#lengths = new Float64Array(0);
+	#reached = new Float64Array(0);
 
 	constructor(fields: readonly Field[]) {
-		this.#plan = gatherPlan(fields);
-		this.#lengths = new Float64Array(this.#plan?.nodes.length ?? 0);
-		this.#reached = new Float64Array(this.#plan?.nodes.length ?? 0);
+		this.#fields = fields;
 	}
 
 	/** A record batch was decoded: those after it may be like it. `metadata` stays as it is, and names `codec`. */
 	sawBatch(metadata: Uint8Array, bodyBytes: number, codec: BodyCodec | null): void {
-		if (this.#plan === null) return;
+		if (!this.#isOn) return;
 		this.#latest = metadata;
 		this.#latestBytes = prefixBytes + metadata.byteLength + bodyBytes;
 		this.#codec = codec;
@@ -85,9 +93,11 @@ export class BatchGatherer {
 	/** What can be taken from the beginning of `bytes`; null: fewer than two messages. */
 	gather(bytes: Uint8Array, limits: GatherLimits, tools: GatherTools): GatheredRun | null {
 		// No look at what can't be two messages: larger batches come here once each.
-		if (this.#plan === null || bytes.byteLength < this.#latestBytes) return null;
-		const template = this.#findTemplate(this.#plan);
-		if (template === null) return null;
+		if (!this.#isOn || bytes.byteLength < this.#latestBytes) return null;
+		this.#findTemplate();
+		const template = this.#template;
+		const plan = this.#plan;
+		if (template === null || plan === null) return null;
 		const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 		const { metadataBytes } = template;
 		const buffers = this.#buffers;
@@ -111,7 +121,7 @@ export class BatchGatherer {
 			const entries = start + template.buffersAt;
 			const { codecs } = tools;
 			if (!buffers.add(m, template.bufferCount, view, entries, body, bodyBytes, codecs)) break;
-			const found = this.#elementsOf(this.#plan, view, start + template.nodesAt, m, length);
+			const found = this.#elementsOf(plan, view, start + template.nodesAt, m, length);
 			elements += found;
 			if (found < 0 || elements > maxElements) break;
 			if (limits.takes?.(at, prefixBytes + metadataBytes, bodyBytes) === false) break;
@@ -123,14 +133,14 @@ export class BatchGatherer {
 		if (starts.length < 2) return null;
 		const { values, view: valuesView, places, sizes } = buffers;
 		const { codecs, memory } = tools.memoryFor(
-			(buffers.unpackedBytes || bodies) + spareBytes(this.#plan, elements),
+			(buffers.unpackedBytes || bodies) + spareBytes(plan, elements),
 		);
 		const options = { codecs, dictionaryOf: tools.dictionaryOf };
 		const run: MessageRun = { view, template, starts, values, valuesView, places, sizes };
 		const end = at;
 		return {
 			length: rows,
-			columns: this.#plan.columns.map((node) => gatherArray(run, node, options)),
+			columns: plan.columns.map((node) => gatherArray(run, node, options)),
 			memory,
 			count: starts.length,
 			byteLength: end,
@@ -144,19 +154,23 @@ export class BatchGatherer {
 		};
 	}
 
-	#findTemplate(plan: GatherPlan): BatchTemplate | null {
+	#findTemplate(): void {
 		const metadata = this.#latest;
-		if (metadata === null) return this.#template;
+		if (metadata === null) return;
 		this.#latest = null;
 		const view = new DataView(metadata.buffer, metadata.byteOffset, metadata.byteLength);
 		const isSame =
 			this.#template?.metadataBytes === metadata.byteLength && this.#template.matches(view, 0);
-		if (isSame) return this.#template;
-		const template = BatchTemplate.of(metadata);
-		const fits =
-			template?.nodeCount === plan.nodes.length && template.bufferCount === plan.bufferCount;
-		this.#template = fits ? template : null;
-		return this.#template;
+		if (isSame) return;
+		this.#template = BatchTemplate.of(metadata);
+		if (this.#template === null) return;
+		const plan = gatherPlan(this.#fields, this.#template.variadicCounts);
+		this.#isOn = plan !== null;
+		const { nodeCount, bufferCount } = this.#template;
+		if (plan?.nodes.length !== nodeCount || plan.bufferCount !== bufferCount) this.#template = null;
+		this.#plan = plan;
+		this.#lengths = new Float64Array(nodeCount);
+		this.#reached = new Float64Array(nodeCount);
 	}
 
 	/** Elements of all nodes of message `m`, whose structs begin at `nodesAt`; -1: something about its sizes is odd. */
@@ -200,6 +214,10 @@ export class BatchGatherer {
 				const last = offsetAt(view, place + length * layout.width, layout.width);
 				return first >= 0 && first <= last && last <= sizes[buffer + 1]!;
 			}
+			case "views":
+				return (
+					size >= length * viewBytes && viewsFit(this.#buffers, buffer, length, layout.dataBuffers)
+				);
 			case "lists": {
 				this.#reached[index] = 0;
 				if (length === 0 && size < layout.width) return true;
@@ -231,6 +249,25 @@ function validityFits(
 	if (sizes[buffer] === 0) return nulls === 0;
 	if (sizes[buffer]! < bitmapBytes(length)) return false;
 	return nulls > 0 || allOnes(view, places[buffer]!, length);
+}
+
+/** Long ones point inside a data buffer, also under nulls: they will be moved. */
+function viewsFit(
+	{ view, places, sizes }: RunBuffers,
+	buffer: number,
+	length: number,
+	dataBuffers: number,
+): boolean {
+	const end = places[buffer]! + length * viewBytes;
+	for (let at = places[buffer]!; at < end; at += viewBytes) {
+		const size = view.getInt32(at, true);
+		if (size >= 0 && size <= maxInlineBytes) continue;
+		const index = view.getInt32(at + 8, true);
+		const offset = view.getInt32(at + 12, true);
+		if (size < 0 || index < 0 || index >= dataBuffers || offset < 0) return false;
+		if (offset > sizes[buffer + 1 + index]! - size) return false;
+	}
+	return true;
 }
 
 function allOnes(view: DataView, at: number, length: number): boolean {

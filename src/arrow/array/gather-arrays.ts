@@ -3,7 +3,7 @@
  * their bodies: no array, view or body is made of any of them. Compressed ones were unpacked side by side before.
  *
  * In: messages whose sizes `gather-batches.ts` found right: every buffer inside its body and as long
- * as its array needs, first and last offsets inside their data. Out: for each column one array in memory of
+ * as its array needs, first and last offsets and long views inside their data. Out: for each column one array in memory of
  * its own, not yet checked. What offsets, indices and values say is copied as it is, only that offsets are moved:
  * by the same number within a batch and in the same bits, so that one which was wrong (below the one before it,
  * or beyond the batch's last) is wrong after it.
@@ -18,6 +18,10 @@ import { int32View } from "./buffer-views.ts";
 import { copyBits } from "./concat-buffers.ts";
 import type { GatherNode } from "./gather-plan.ts";
 import type { OffsetWidth } from "./offsets.ts";
+
+/** int32 length, then the value, or 4 bytes of it, int32 data buffer, int32 offset. */
+export const viewBytes = 16;
+export const maxInlineBytes = 12;
 
 /** Messages of one layout. */
 export interface MessageRun {
@@ -63,6 +67,9 @@ export function gatherArray(run: MessageRun, node: GatherNode, options: GatherOp
 				joinOffsets(run, node, length, layout.width, options.codecs),
 				joinData(run, node, layout.width, options.codecs),
 			);
+			break;
+		case "views":
+			array.buffers.push(...joinViews(run, node, length, layout.dataBuffers, options.codecs));
 			break;
 		case "lists":
 			array.buffers.push(joinOffsets(run, node, length, layout.width, options.codecs));
@@ -190,4 +197,45 @@ function joinData(
 		at += last - first;
 	}
 	return target;
+}
+
+/** All data buffers become one, in their order, which the views point into. */
+function joinViews(
+	run: MessageRun,
+	node: GatherNode,
+	length: number,
+	dataBuffers: number,
+	codecs: Codecs,
+): Uint8Array[] {
+	const { values, valuesView: view } = run;
+	const count = run.template.bufferCount;
+	const firstData = node.firstBuffer + 2;
+	let total = 0;
+	for (let m = 0; m < run.starts.length; m++) {
+		for (let b = 0; b < dataBuffers; b++) total += run.sizes[m * count + firstData + b]!;
+	}
+	const views = codecs.allocate(length * viewBytes);
+	const words = int32View(views);
+	const data = codecs.allocate(total);
+	const bases = new Int32Array(dataBuffers);
+	let word = 0;
+	let at = 0;
+	for (let m = 0; m < run.starts.length; m++) {
+		for (let b = 0; b < dataBuffers; b++) {
+			const size = run.sizes[m * count + firstData + b]!;
+			const place = run.places[m * count + firstData + b]!;
+			data.set(values.subarray(place, place + size), at);
+			bases[b] = at;
+			at += size;
+		}
+		const from = placeOf(run, m, node, 1);
+		const end = from + nodeLength(run, m, node) * viewBytes;
+		for (let source = from; source < end; source += viewBytes, word += 4) {
+			for (let w = 0; w < 4; w++) words[word + w] = view.getInt32(source + 4 * w, true);
+			if (words[word]! <= maxInlineBytes) continue;
+			words[word + 3]! += bases[words[word + 2]!]!;
+			words[word + 2] = 0;
+		}
+	}
+	return total === 0 ? [views] : [views, data];
 }

@@ -33,11 +33,17 @@ export class BatchTemplate {
 	readonly buffersAt: number;
 	readonly nodeCount: number;
 	readonly bufferCount: number;
+	/** Data buffers of each view array. No numbers here: other messages of the layout have the same. */
+	readonly variadicCounts: readonly number[];
 	/** Where words lie that are no numbers, and what they are. */
 	readonly #places: Int32Array;
 	readonly #words: Int32Array;
 
-	private constructor(view: DataView, numbers: readonly [Span, Span, Span, Span]) {
+	private constructor(
+		view: DataView,
+		numbers: readonly [Span, Span, Span, Span],
+		variadicCounts: readonly number[],
+	) {
 		const [bodyLength, rows, nodes, buffers] = numbers;
 		this.metadataBytes = view.byteLength;
 		this.bodyLengthAt = bodyLength.start;
@@ -46,6 +52,7 @@ export class BatchTemplate {
 		this.buffersAt = buffers.start;
 		this.nodeCount = nodes.bytes / structBytes;
 		this.bufferCount = buffers.bytes / structBytes;
+		this.variadicCounts = variadicCounts;
 		const places: number[] = [];
 		for (let at = 0; at < view.byteLength; at += 4) {
 			if (!numbers.some((span) => overlap(span, { start: at, bytes: 4 }))) places.push(at);
@@ -68,8 +75,8 @@ export class BatchTemplate {
 		if (headerType === 0 || view.getUint8(headerType) !== recordBatchHeader) return null;
 		const batch = tableAt(view, follow(view, header), structure);
 		const rowsAt = batch(batchSlots.length, 0);
-		const nodes = vectorAt(view, batch(batchSlots.nodes, 4), structure);
-		const buffers = vectorAt(view, batch(batchSlots.buffers, 4), structure);
+		const nodes = vectorAt(view, batch(batchSlots.nodes, 4), structBytes, structure);
+		const buffers = vectorAt(view, batch(batchSlots.buffers, 4), structBytes, structure);
 		const compression = batch(batchSlots.compression, 4);
 		if (rowsAt === 0 || nodes === null || buffers === null) return null;
 		if (compression !== 0) {
@@ -77,8 +84,15 @@ export class BatchTemplate {
 			table(compressionSlots.codec, 1);
 			table(compressionSlots.method, 1);
 		}
-		const variadic = vectorAt(view, batch(batchSlots.variadicCounts, 4), structure);
-		if (variadic !== null && variadic.bytes > 0) return null;
+		const variadic = vectorAt(view, batch(batchSlots.variadicCounts, 4), 8, structure);
+		const variadicCounts: number[] = [];
+		if (variadic !== null) {
+			structure.push(variadic);
+			const { start, bytes } = variadic;
+			// They were read, and are within the number of buffers.
+			for (let at = start; at < start + bytes; at += 8)
+				variadicCounts.push(view.getInt32(at, true));
+		}
 		const bodyLength = { start: bodyLengthAt, bytes: 8 };
 		const rows = { start: rowsAt, bytes: 8 };
 		const numbers = [bodyLength, rows, nodes, buffers] as const;
@@ -88,7 +102,7 @@ export class BatchTemplate {
 				!structure.some((other) => overlap(span, other)) &&
 				!numbers.some((other, k) => k !== i && overlap(span, other)),
 		);
-		return areApart ? new BatchTemplate(view, [...numbers]) : null;
+		return areApart ? new BatchTemplate(view, [...numbers], variadicCounts) : null;
 	}
 
 	/** Are the `metadataBytes` from `at` on equal in all but numbers. The view holds that many. */
@@ -124,12 +138,17 @@ function follow(view: DataView, at: number): number {
 	return at + view.getUint32(at, true);
 }
 
-/** The structs of a vector; its length is structure. Null: there is none. */
-function vectorAt(view: DataView, reference: number, structure: Span[]): Span | null {
+/** The elements of a vector; its length is structure. Null: there is none. */
+function vectorAt(
+	view: DataView,
+	reference: number,
+	elementBytes: number,
+	structure: Span[],
+): Span | null {
 	if (reference === 0) return null;
 	const at = follow(view, reference);
 	structure.push({ start: at, bytes: 4 });
-	return { start: at + 4, bytes: view.getUint32(at, true) * structBytes };
+	return { start: at + 4, bytes: view.getUint32(at, true) * elementBytes };
 }
 
 function overlap(a: Span, b: Span): boolean {
