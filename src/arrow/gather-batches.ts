@@ -17,21 +17,15 @@
 
 import { rowGroupRows } from "../limits.ts";
 import { bitmapBytes } from "./array/bitmap.ts";
-import {
-	type GatherOptions,
-	gatherArray,
-	type MessageRun,
-	maxInlineBytes,
-	viewBytes,
-} from "./array/gather-arrays.ts";
-import { type GatherNode, type GatherPlan, gatherPlan } from "./array/gather-plan.ts";
+import { type GatherOptions, gatherArray, type MessageRun } from "./array/gather-arrays.ts";
+import { type GatherPlan, gatherPlan } from "./array/gather-plan.ts";
 import type { JoinMemory } from "./array/join-memory.ts";
-import type { OffsetWidth } from "./array/offsets.ts";
+import { MessageSizes } from "./array/message-sizes.ts";
 import { RunBuffers, sizeAt } from "./array/run-buffers.ts";
 import type { BatchMemory } from "./batch-memory.ts";
 import type { BodyCodec } from "./body-compression.ts";
 import type { ArrayData, Field } from "./types.ts";
-import { BatchTemplate, structBytes } from "./wire/batch-template.ts";
+import { BatchTemplate } from "./wire/batch-template.ts";
 
 /** Marker and length of the metadata. */
 const prefixBytes = 8;
@@ -67,16 +61,14 @@ export class BatchGatherer {
 	readonly #buffers = new RunBuffers();
 	/** False: a type is among the fields that isn't joined. */
 	#isOn = true;
+	#template: BatchTemplate | null = null;
 	/** Of the template. */
 	#plan: GatherPlan | null = null;
-	#template: BatchTemplate | null = null;
+	#sizes: MessageSizes | null = null;
 	#codec: BodyCodec | null = null;
 	/** Metadata of the last batch that went the long way; null: it is the template's, or has none. */
 	#latest: Uint8Array | null = null;
 	#latestBytes = 0;
-	/** Of the message looked at: each node's elements, and those its offsets reach. */
-	#lengths = new Float64Array(0);
-	#reached = new Float64Array(0);
 
 	constructor(fields: readonly Field[]) {
 		this.#fields = fields;
@@ -97,7 +89,8 @@ export class BatchGatherer {
 		this.#findTemplate();
 		const template = this.#template;
 		const plan = this.#plan;
-		if (template === null || plan === null) return null;
+		const sizes = this.#sizes;
+		if (template === null || plan === null || sizes === null) return null;
 		const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 		const { metadataBytes } = template;
 		const buffers = this.#buffers;
@@ -121,7 +114,7 @@ export class BatchGatherer {
 			const entries = start + template.buffersAt;
 			const { codecs } = tools;
 			if (!buffers.add(m, template.bufferCount, view, entries, body, bodyBytes, codecs)) break;
-			const found = this.#elementsOf(plan, view, start + template.nodesAt, m, length);
+			const found = sizes.elementsOf(view, start + template.nodesAt, m, length);
 			elements += found;
 			if (found < 0 || elements > maxElements) break;
 			if (limits.takes?.(at, prefixBytes + metadataBytes, bodyBytes) === false) break;
@@ -131,12 +124,20 @@ export class BatchGatherer {
 			at = end;
 		}
 		if (starts.length < 2) return null;
-		const { values, view: valuesView, places, sizes } = buffers;
+		const { values, view: valuesView, places } = buffers;
 		const { codecs, memory } = tools.memoryFor(
 			(buffers.unpackedBytes || bodies) + spareBytes(plan, elements),
 		);
 		const options = { codecs, dictionaryOf: tools.dictionaryOf };
-		const run: MessageRun = { view, template, starts, values, valuesView, places, sizes };
+		const run: MessageRun = {
+			view,
+			template,
+			starts,
+			values,
+			valuesView,
+			places,
+			sizes: buffers.sizes,
+		};
 		const end = at;
 		return {
 			length: rows,
@@ -169,115 +170,11 @@ export class BatchGatherer {
 		const { nodeCount, bufferCount } = this.#template;
 		if (plan?.nodes.length !== nodeCount || plan.bufferCount !== bufferCount) this.#template = null;
 		this.#plan = plan;
-		this.#lengths = new Float64Array(nodeCount);
-		this.#reached = new Float64Array(nodeCount);
-	}
-
-	/** Elements of all nodes of message `m`, whose structs begin at `nodesAt`; -1: something about its sizes is odd. */
-	#elementsOf(plan: GatherPlan, view: DataView, nodesAt: number, m: number, rows: number): number {
-		const { nodes } = plan;
-		let elements = 0;
-		for (let i = 0; i < nodes.length; i++) {
-			const node = nodes[i]!;
-			const { parent, perParent } = node;
-			const length = sizeAt(view, nodesAt + structBytes * i);
-			const nulls = sizeAt(view, nodesAt + structBytes * i + 8);
-			let expected = rows;
-			if (parent >= 0) {
-				expected = perParent === null ? this.#reached[parent]! : this.#lengths[parent]! * perParent;
-			}
-			if (length !== expected || nulls < 0 || nulls > length) return -1;
-			this.#lengths[i] = length;
-			elements += length;
-			if (node.layout.kind === "null") continue;
-			const buffer = m * plan.bufferCount + node.firstBuffer;
-			if (!validityFits(this.#buffers, buffer, length, nulls)) return -1;
-			if (!this.#valuesFit(node, buffer + 1, length)) return -1;
-		}
-		return elements;
-	}
-
-	/** `buffer` is the one after validity. */
-	#valuesFit({ layout, index }: GatherNode, buffer: number, length: number): boolean {
-		const { view, places, sizes } = this.#buffers;
-		const place = places[buffer]!;
-		const size = sizes[buffer]!;
-		switch (layout.kind) {
-			case "bits":
-				return size >= bitmapBytes(length);
-			case "fixed":
-				return size >= length * layout.width;
-			case "strings": {
-				if (length === 0 && size < layout.width) return true;
-				if (size < (length + 1) * layout.width) return false;
-				const first = offsetAt(view, place, layout.width);
-				const last = offsetAt(view, place + length * layout.width, layout.width);
-				return first >= 0 && first <= last && last <= sizes[buffer + 1]!;
-			}
-			case "views":
-				return (
-					size >= length * viewBytes && viewsFit(this.#buffers, buffer, length, layout.dataBuffers)
-				);
-			case "lists": {
-				this.#reached[index] = 0;
-				if (length === 0 && size < layout.width) return true;
-				if (size < (length + 1) * layout.width) return false;
-				// A child's elements before the first list and after the last go the long way.
-				if (offsetAt(view, place, layout.width) !== 0) return false;
-				const last = offsetAt(view, place + length * layout.width, layout.width);
-				this.#reached[index] = last;
-				return last >= 0;
-			}
-			default:
-				return true;
-		}
+		this.#sizes = plan === null ? null : new MessageSizes(plan, this.#buffers);
 	}
 }
 
 /** For what lies between buffers, and bitmaps that not all messages have. */
 function spareBytes({ bufferCount }: GatherPlan, elements: number): number {
 	return bufferCount * 64 + bitmapBytes(elements);
-}
-
-/** Nulls need a bitmap, and a bitmap beside a count of zero must have none. */
-function validityFits(
-	{ view, places, sizes }: RunBuffers,
-	buffer: number,
-	length: number,
-	nulls: number,
-): boolean {
-	if (sizes[buffer] === 0) return nulls === 0;
-	if (sizes[buffer]! < bitmapBytes(length)) return false;
-	return nulls > 0 || allOnes(view, places[buffer]!, length);
-}
-
-/** Long ones point inside a data buffer, also under nulls: they will be moved. */
-function viewsFit(
-	{ view, places, sizes }: RunBuffers,
-	buffer: number,
-	length: number,
-	dataBuffers: number,
-): boolean {
-	const end = places[buffer]! + length * viewBytes;
-	for (let at = places[buffer]!; at < end; at += viewBytes) {
-		const size = view.getInt32(at, true);
-		if (size >= 0 && size <= maxInlineBytes) continue;
-		const index = view.getInt32(at + 8, true);
-		const offset = view.getInt32(at + 12, true);
-		if (size < 0 || index < 0 || index >= dataBuffers || offset < 0) return false;
-		if (offset > sizes[buffer + 1 + index]! - size) return false;
-	}
-	return true;
-}
-
-function allOnes(view: DataView, at: number, length: number): boolean {
-	const whole = length >>> 3;
-	for (let i = 0; i < whole; i++) if (view.getUint8(at + i) !== 0xff) return false;
-	const rest = (1 << (length & 7)) - 1;
-	return rest === 0 || (view.getUint8(at + whole) & rest) === rest;
-}
-
-/** Negative for what an int32 can't hold. */
-function offsetAt(view: DataView, at: number, width: OffsetWidth): number {
-	return width === 4 ? view.getInt32(at, true) : sizeAt(view, at);
 }
