@@ -191,7 +191,7 @@ function keepLease(
 			// Where it may have been taken over, removed and taken anew, the key may be another's by now.
 			if (clock.now() - renewedAt > leaseMs / 2 && !(await isOwned())) return;
 			for (const { generation } of older) await store.delete(leaseKey(tenant, id, generation));
-			await store.delete(key, { brief: true });
+			await store.delete(key);
 		},
 	};
 }

@@ -69,8 +69,8 @@ export interface ObjectStore {
 	/** Null: no such object, or not with that ETag. */
 	get(key: string, options?: GetOptions): Promise<StoredObject | null>;
 	head(key: string): Promise<ObjectInfo | null>;
-	/** Fine when nothing is there. `brief`: what else its upload has goes later, and what must be tidied can be then. */
-	delete(key: string, options?: { brief?: boolean }): Promise<void>;
+	/** Fine when nothing is there. */
+	delete(key: string): Promise<void>;
 	/** Ascending by key (UTF-8 bytes), every object whose key begins with `prefix` and is after `startAfter`. */
 	list(prefix: string, options?: { startAfter?: string }): AsyncIterable<ObjectInfo>;
 	/** Direct uploads, where the store can: a URL that takes one PUT of exactly these bytes. */

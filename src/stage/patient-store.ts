@@ -87,7 +87,7 @@ export function patientStore(
 			};
 		},
 		head: (key) => inTime(`the head of ${key}`, store.head(key)),
-		delete: (key, options) => inTime(`the delete of ${key}`, store.delete(key, options)),
+		delete: (key) => inTime(`the delete of ${key}`, store.delete(key)),
 		async *list(prefix, options) {
 			const pages = store.list(prefix, options)[Symbol.asyncIterator]();
 			try {

@@ -122,22 +122,6 @@ describe("the file store", () => {
 		expect(await readdir(join(folder, "x"))).toEqual(["2.o"]);
 	});
 
-	it("leaves the folder of a brief object to who removes what lies beside it", async () => {
-		const folder = await newFolder();
-		const store = await createFsStore({ folder });
-		for (const key of ["x/lease/1", "x/parts/1", "x/parts/2", "x/a", "y/1"]) {
-			await store.put(key, text("1"));
-		}
-		await store.delete("x/lease/1", { brief: true });
-		expect(await store.head("x/lease/1")).toBeNull();
-		expect((await readdir(join(folder, "x"))).sort()).toEqual(["a.o", "lease", "parts"]);
-		await store.delete("x/parts/1");
-		await store.delete("x/a");
-		expect(await readdir(join(folder, "x", "parts"))).toEqual(["2.o"]);
-		await store.delete("x/parts/2");
-		expect((await readdir(folder)).sort()).toEqual(["%tmp", "y"]);
-	});
-
 	it("sees an edit by other hands as another ETag", async () => {
 		const folder = await newFolder();
 		const store = await createFsStore({ folder });

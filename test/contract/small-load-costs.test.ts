@@ -146,8 +146,6 @@ describe("to be loaded", () => {
 		expect(sum("stat")).toBeLessThanOrEqual(6 * 16 + 4);
 		// The lease, and the other name of what became the receipt.
 		expect(sum("unlink")).toBeLessThanOrEqual(2 * 16 + 4);
-		// Its last name is none of them: to make a file or folder costs the more, the more were removed lately.
-		expect(sum("rmdir", "rm")).toBe(0);
 		expect(sum("readdir")).toBe(0);
 	});
 });

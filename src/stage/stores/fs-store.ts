@@ -13,8 +13,8 @@
  * wait for the disk to give back blocks, never do.
  */
 
-import { type Dirent, linkSync, mkdirSync, renameSync, unlinkSync } from "node:fs";
-import { mkdir, opendir, readdir, rmdir, stat, unlink } from "node:fs/promises";
+import { linkSync, mkdirSync, renameSync, unlinkSync } from "node:fs";
+import { mkdir, readdir, rmdir, stat, unlink } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import type { ObjectStore } from "../object-store.ts";
@@ -85,11 +85,14 @@ export async function createFsStore(options: FsStoreOptions): Promise<ObjectStor
 		}
 	}
 
-	/** Folders that became empty go, up to the root, and those that hold nothing but empty ones. */
+	/** Folders that became empty go, up to the root. */
 	async function prune(folder: string): Promise<void> {
 		for (let at = folder; at.length > root.length; at = dirname(at)) {
-			if (!(await removeFolder(at)) && !((await emptyFolder(at)) && (await removeFolder(at))))
+			try {
+				await rmdir(at);
+			} catch {
 				return;
+			}
 			folders.forget(at);
 		}
 	}
@@ -165,11 +168,9 @@ export async function createFsStore(options: FsStoreOptions): Promise<ObjectStor
 			});
 		},
 
-		delete(key, { brief } = {}) {
+		delete(key) {
 			return asStoreError(key, async () => {
 				const path = pathOf(key);
-				// Its folder goes with what lies beside it: a folder that is removed makes the next ones dear.
-				if (brief) return remove(path);
 				await unlink(path).catch(noneIfMissing);
 				await prune(dirname(path));
 			});
@@ -188,28 +189,6 @@ function remove(path: string): void {
 	} catch (error) {
 		noneIfMissing(error);
 	}
-}
-
-async function removeFolder(path: string): Promise<boolean> {
-	return rmdir(path).then(
-		() => true,
-		() => false,
-	);
-}
-
-/** Whether all it held was a folder or two, empty and gone now. Looks at no more than that: it may hold thousands. */
-async function emptyFolder(path: string): Promise<boolean> {
-	const found: Dirent[] = [];
-	try {
-		for await (const entry of await opendir(path)) {
-			if (!entry.isDirectory() || found.push(entry) > 2) return false;
-		}
-	} catch (error) {
-		noneIfMissing(error);
-		return false;
-	}
-	for (const { name } of found) if (!(await removeFolder(join(path, name)))) return false;
-	return true;
 }
 
 async function removeStale(temporary: string): Promise<void> {
