@@ -129,6 +129,24 @@ describe("rebatch", () => {
 		expect(rowsOf(large)).toEqual(rowsOf([batchOf(0, 816)]));
 	});
 
+	it("lets a quarter of that wait where a row group is larger", async () => {
+		async function* batches() {
+			for (let i = 0; i < 24; i++) {
+				yield { length: 8, columns: [batchOf(i * 8, 8).columns[0]!] } as unknown as CheckedBatch;
+			}
+		}
+		const lengths = async (rows: number) => {
+			const result: number[] = [];
+			// Of each 32 bytes of integers and one of validity.
+			const options = { rows, pool: null, maxBytes: 1_000 };
+			for await (const { length } of rebatch([n], batches(), plainCodecs, options))
+				result.push(length);
+			return result;
+		};
+		expect(await lengths(192)).toEqual([192]);
+		expect(await lengths(1_000)).toEqual([64, 64, 64]);
+	});
+
 	it("loses no row at any mix of sizes", async () => {
 		const sizes = [1, 2_047, 2_048, 2_049, 0, 7, 8, 9, 4_095, 1];
 		const total = sizes.reduce((sum, size) => sum + size, 0);
