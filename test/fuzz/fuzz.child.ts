@@ -26,7 +26,7 @@ nodeCodecs.pool = { fromBytes: 1, reclaimed: (bytes) => void bytes.fill(0xdb) };
 
 const [seed, from, to] = process.argv.slice(2, 5).map(Number) as [number, number, number];
 const progress = openSync(process.argv[5]!, "w");
-const corpus = readCorpus(process.argv[6] !== "grammar-only");
+const corpus = process.argv[6] === "grammar-only" ? readCorpus(false) : readCorpus();
 const instance = await DuckDBInstance.create(":memory:", { threads: "1", memory_limit: "1GB" });
 const connection = await instance.connect();
 // A parent that was stopped must not leave its children at work.

@@ -24,7 +24,8 @@ export function makeInput(seed: number, index: number, corpus: readonly Seed[]):
 	if (prng.chance(0.06)) {
 		return { bytes: grammarStream(prng), origin: "grammar", chunks, otherChunks };
 	}
-	const start = prng.pick(corpus);
+	const small = corpus.filter(({ hasSmallBatches }) => hasSmallBatches);
+	const start = prng.pick(prng.chance(0.3) ? small : corpus);
 	// No two messages lie in one of these, so that none are joined: the long way tells what is right.
 	if (start.hasSmallBatches) otherChunks = [1 + prng.below(64)];
 	const { bytes, kinds } = mutate(start, corpus, prng);
