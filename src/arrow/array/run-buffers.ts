@@ -73,10 +73,13 @@ export class RunBuffers {
 			for (let i = first; i < first + count; i++) total += uncompressedLength(this.#packed(i), i);
 			if (this.#used + total > maxUnpackedBytes) return false;
 			this.#reserve(this.#used + total);
+			const allocate = (size: number) => this.#unpacked.subarray(this.#used, this.#used + size);
+			const intoPlace = { ...codecs, allocate };
 			for (let i = first; i < first + count; i++) {
 				if (this.sizes[i] === 0) continue;
-				const bytes = unpackBuffer(this.#packed(i), codec, codecs, "");
-				this.#unpacked.set(bytes, this.#used);
+				const bytes = unpackBuffer(this.#packed(i), codec, intoPlace, "");
+				// Some codecs bring memory of their own, and what was not packed lies where it came.
+				if (bytes.buffer !== this.#unpacked.buffer) this.#unpacked.set(bytes, this.#used);
 				this.places[i] = this.#used;
 				this.sizes[i] = bytes.byteLength;
 				this.#used += bytes.byteLength;
