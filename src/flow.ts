@@ -76,15 +76,13 @@ export interface ManifestPart {
 	key: string;
 	size: number;
 	etag: string;
-	/** Hex; null where no handler of ours saw the bytes (direct uploads, drops), or saw them as a piece of `Manifest.sha256`. */
+	/** Hex; null where no handler of ours saw the bytes (direct uploads, drops). */
 	sha256: string | null;
 }
 
 /** `uploads/{tenant}/{id}/manifest.json`: written last and once; its creation triggers the load. */
 export interface Manifest extends UploadRequest {
 	parts: ManifestPart[];
-	/** Hex, of all parts' bytes in their order, where they came as one body: then no part has one of its own. */
-	sha256?: string;
 	/** What the caller says the Arrow bytes' digest is (`sha-256=:…:`), or null. */
 	repr_digest: string | null;
 	completed_at: string;

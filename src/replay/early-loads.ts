@@ -198,7 +198,7 @@ export function createEarlyLoads(deps: ReplayDeps, options: EarlyLoadsOptions): 
 			const { feed, stop, ended } = attempt;
 			const suits = deaths === 0 && manifest.same_content_as === undefined;
 			attempt.load = load;
-			if (suits && feed.complete(manifest)) {
+			if (suits && feed.complete(manifest.parts)) {
 				const lose = () => stop.abort(lease.signal.reason);
 				if (lease.signal.aborted) lose();
 				lease.signal.addEventListener("abort", lose, { once: true });

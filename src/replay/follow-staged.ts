@@ -9,7 +9,6 @@ import type { OpenStagedOptions, StagedSource } from "./open-staged.ts";
 import type { PartFeed } from "./part-feed.ts";
 import { mismatch, verifyPart } from "./part-reader.ts";
 import { openParts } from "./read-parts.ts";
-import { WholeDigest } from "./whole-digest.ts";
 
 export interface FollowedSource extends StagedSource {
 	/** An IPC file: its footer is at its end, and only then can it be read as one. */
@@ -22,8 +21,6 @@ export function followStaged(
 	{ upload_id: id }: ReplayJob,
 ): FollowedSource {
 	const verified = new Set<number>();
-	// A piece of one body has no digest of its own, and the body's is in the manifest.
-	const whole = feed.known(0)?.sha256 === null ? new WholeDigest(() => feed.sha256) : null;
 
 	async function open(part: ManifestPart, range?: { offset: number; length: number }) {
 		const object = await store.get(part.key, {
@@ -34,19 +31,17 @@ export function followStaged(
 		return object;
 	}
 
-	const opened = openParts({
-		parts: feed,
-		open,
-		createSha256,
-		onVerified: ({ n }) => verified.add(n),
-		onWhole: whole?.read ?? null,
-	});
-
 	return {
 		name: "the upload",
-		sha256: whole?.told ?? null,
+		sha256: null,
 		atRest: null,
-		...opened,
+
+		...openParts({
+			parts: feed,
+			open,
+			createSha256,
+			onVerified: ({ n }) => verified.add(n),
+		}),
 
 		async isFile() {
 			const first = feed.known(0);
@@ -58,7 +53,6 @@ export function followStaged(
 		},
 
 		async verifyRest(signal) {
-			if (whole !== null) return whole.verify(opened, signal);
 			for (let at = 0; ; at++) {
 				const part = await feed.wait(at, signal);
 				if (part === null) return;

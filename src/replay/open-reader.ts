@@ -33,13 +33,13 @@ export function createStagedReader(limits: Limits): Pick<ReplayDeps, "openReader
 	};
 }
 
-/** Bytes that are loaded as they were staged are digested once: their source's digest is theirs. */
+/** Bytes of one part as it was sent are digested once: the part's digest is theirs, and is held against them. */
 function digestOfAll(
 	{ sha256 }: StagedSource,
 	{ content_encoding: coding }: UploadRequest,
 ): Sha256 {
 	if (sha256 === null || coding !== "identity") return nodeCodecs.createSha256();
-	return { update() {}, digestHex: sha256 };
+	return { update() {}, digestHex: () => sha256 };
 }
 
 function undoCoding(

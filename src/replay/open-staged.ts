@@ -15,14 +15,10 @@ import type { Manifest, ManifestPart } from "../flow.ts";
 import { type PartStores, partsStore } from "../stage/parts-store.ts";
 import { mismatch, verifyPart } from "./part-reader.ts";
 import { openParts, sequenceOf } from "./read-parts.ts";
-import { WholeDigest, wholeSha256 } from "./whole-digest.ts";
 
 export interface StagedSource extends ByteSource {
-	/**
-	 * SHA-256 (hex) of all bytes, once they were read to their end and held against the manifest.
-	 * Null: it has no digest of the whole; each part is held against its own.
-	 */
-	readonly sha256: (() => string) | null;
+	/** SHA-256 (hex) of all bytes, where the manifest says it: by COMMIT they were held against it. */
+	readonly sha256: string | null;
 	/** Reads and checks what no reader has read to its end. Before COMMIT. */
 	verifyRest(signal: AbortSignal): Promise<void>;
 	/** Lets go of what was opened and not read to its end: a load may end before its bytes do. */
@@ -44,8 +40,6 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 		size += part.size;
 	}
 	const verified = new Set<number>();
-	const expected = wholeSha256(manifest);
-	const whole = expected === null ? null : new WholeDigest(() => expected);
 
 	async function open(part: ManifestPart, range?: { offset: number; length: number }) {
 		const object = await store.get(part.key, {
@@ -65,19 +59,17 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 		throw mismatch(part, `its ETag is no longer ${part.etag}`);
 	}
 
-	const opened = openParts({
-		parts: sequenceOf(parts),
-		open,
-		createSha256,
-		onVerified: ({ n }) => verified.add(n),
-		onWhole: whole?.read ?? null,
-	});
-
 	return {
 		// Not its id: the same bytes have the same warnings, however they came.
 		name: "the upload",
-		sha256: whole?.told ?? null,
-		...opened,
+		sha256: parts.length === 1 ? parts[0]!.sha256 : null,
+
+		...openParts({
+			parts: sequenceOf(parts),
+			open,
+			createSha256,
+			onVerified: ({ n }) => verified.add(n),
+		}),
 
 		atRest: {
 			size,
@@ -107,7 +99,6 @@ export function openStaged(options: OpenStagedOptions, manifest: Manifest): Stag
 		},
 
 		async verifyRest(signal) {
-			if (whole !== null) return whole.verify(opened, signal);
 			for (const part of parts) {
 				if (verified.has(part.n) || part.sha256 === null) continue;
 				await verifyPart(part, await open(part), createSha256, signal);

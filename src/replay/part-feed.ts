@@ -7,9 +7,8 @@
  */
 
 import type { Clock } from "../clock.ts";
-import type { Manifest, ManifestPart } from "../flow.ts";
+import type { ManifestPart } from "../flow.ts";
 import type { PartSequence } from "./read-parts.ts";
-import { wholeSha256 } from "./whole-digest.ts";
 
 export interface PartFeedOptions {
 	clock: Clock;
@@ -20,8 +19,6 @@ export interface PartFeedOptions {
 }
 
 export class PartFeed implements PartSequence {
-	/** Of all bytes, once the manifest is there and says it. */
-	sha256: string | null = null;
 	readonly #options: PartFeedOptions;
 	/** By number, from 1. Of parts that were sent again the last one, as a complete would take it. */
 	readonly #parts = new Map<number, ManifestPart>();
@@ -47,15 +44,14 @@ export class PartFeed implements PartSequence {
 		this.#change();
 	}
 
-	/** The manifest is there; false where its parts are not those that were read. */
-	complete(manifest: Pick<Manifest, "parts" | "sha256">): boolean {
-		const all = [...manifest.parts].sort((a, b) => a.n - b.n);
+	/** The manifest's parts; false where they are not those that were read. */
+	complete(parts: readonly ManifestPart[]): boolean {
+		const all = [...parts].sort((a, b) => a.n - b.n);
 		for (let at = 0; at < this.#handedOut; at++) {
 			const read = this.#parts.get(at + 1);
 			if (read === undefined || !samePart(read, all[at])) return false;
 		}
 		this.#all = all;
-		this.sha256 = wholeSha256(manifest);
 		this.#change();
 		return true;
 	}
@@ -97,4 +93,4 @@ const samePart = (read: ManifestPart, named: ManifestPart | undefined) =>
 	read.key === named.key &&
 	read.size === named.size &&
 	read.etag === named.etag &&
-	(read.sha256 === null || read.sha256 === named.sha256);
+	read.sha256 === named.sha256;

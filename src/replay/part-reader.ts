@@ -1,7 +1,7 @@
 /**
  * The bytes of one staged part, once, in order: in chunks or put where they are wanted. At their
- * end, size and SHA-256, where it has one, are held against the manifest; what differs is
- * `digest_mismatch`, thrown by the read that would have said that nothing is left.
+ * end, size and SHA-256 are held against the manifest; what differs is `digest_mismatch`, thrown
+ * by the read that would have said that nothing is left.
  */
 
 import type { ByteIterator } from "../arrow/byte-source.ts";
@@ -20,10 +20,9 @@ export interface PartReader extends ByteIterator {
 export function readPart(
 	part: ManifestPart,
 	object: StoredObject,
-	/** Null: its bytes are held against a digest elsewhere. */
-	createSha256: (() => Sha256) | null,
+	createSha256: () => Sha256,
 ): PartReader {
-	const hash = part.sha256 === null ? null : (createSha256?.() ?? null);
+	const hash = part.sha256 === null ? null : createSha256();
 	const chunks = chunksOf(object);
 	let received = 0;
 
@@ -37,7 +36,7 @@ export function readPart(
 		if (checked) return;
 		checked = true;
 		if (received !== part.size) throw mismatch(part, `it has ${received} bytes`);
-		const sha256 = hash?.digestHex() ?? part.sha256;
+		const sha256 = hash?.digestHex() ?? null;
 		if (sha256 !== part.sha256) throw mismatch(part, `its SHA-256 is ${sha256}`);
 	}
 

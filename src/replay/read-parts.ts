@@ -20,16 +20,12 @@ export interface ReadPartsOptions {
 	parts: PartSequence;
 	open(part: ManifestPart): Promise<StoredObject>;
 	createSha256(): Sha256;
-	/** Told the SHA-256 (hex) of all bytes when they were read, and throws what is wrong with it. Null: each part has its own. */
-	onWhole: ((sha256: string) => void) | null;
 	/** A part was read to its end and is what it should be. */
 	onVerified(part: ManifestPart): void;
 }
 
 function readParts(options: ReadPartsOptions, signal: AbortSignal): ByteIterator {
-	const { parts, open, createSha256, onVerified, onWhole } = options;
-	const ofParts = onWhole === null ? createSha256 : null;
-	let whole = onWhole === null ? null : createSha256();
+	const { parts, open, createSha256, onVerified } = options;
 	let at = 0;
 	let ended = false;
 	let reading: { part: ManifestPart; bytes: PartReader } | null = null;
@@ -61,14 +57,9 @@ function readParts(options: ReadPartsOptions, signal: AbortSignal): ByteIterator
 				signal.throwIfAborted();
 				if (reading === null) {
 					coming ??= ask(parts.known(at) ?? (await parts.wait(at, signal)));
-					if (coming === null) {
-						const sha256 = whole?.digestHex();
-						whole = null;
-						if (sha256 !== undefined) onWhole!(sha256);
-						break;
-					}
+					if (coming === null) break;
 					const { part, object } = coming;
-					const bytes = readPart(part, await object, ofParts);
+					const bytes = readPart(part, await object, createSha256);
 					reading = { part, bytes };
 					at++;
 					coming = ask(parts.known(at));
@@ -91,7 +82,6 @@ function readParts(options: ReadPartsOptions, signal: AbortSignal): ByteIterator
 				(bytes) => bytes.next(),
 				({ done }) => done === true,
 			);
-			if (next?.done === false) whole?.update(next.value);
 			return next ?? { done: true, value: undefined };
 		},
 		async readInto(target) {
@@ -99,7 +89,6 @@ function readParts(options: ReadPartsOptions, signal: AbortSignal): ByteIterator
 				(bytes) => bytes.readInto(target),
 				(got) => got === 0,
 			);
-			if (count !== null) whole?.update(target.subarray(0, count));
 			return count ?? 0;
 		},
 		async return() {

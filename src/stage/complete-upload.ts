@@ -104,7 +104,6 @@ async function settle(
 		...upload,
 		rows: request.rows ?? upload.rows,
 		parts,
-		...(sha256 !== null && parts.length > 1 ? { sha256 } : {}),
 		repr_digest: request.repr_digest ?? null,
 		completed_at: new Date(deps.clock.now()).toISOString(),
 	};

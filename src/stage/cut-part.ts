@@ -21,7 +21,7 @@ export function cutPart(
 	upload: UploadRequest,
 	n: number,
 	source: ChunkSource,
-	/** Sees the bytes as they pass, and the part has no digest of its own. Null: it has. */
+	/** Sees the bytes too, as they pass. */
 	whole: { update(bytes: Uint8Array): void | Promise<void> } | null,
 ): { read: Promise<void>; stored: Promise<CutPart> } {
 	const key = partKey(upload.tenant, upload.upload_id, partName(n));
@@ -32,13 +32,11 @@ export function cutPart(
 			const little = await source.endsWithin(smallBodyBytes);
 			const direct = deps.store.needsKnownLength === true || little;
 			const cut = source.cut(deps.limits.partBytes, whole, read.resolve);
-			const measured = whole === null ? measureBody(cut, deps.createSha256()) : null;
-			const stream = measured?.stream ?? cut;
-			const bytes = direct ? await collectBytes(stream) : stream;
+			const measured = measureBody(cut, deps.createSha256());
+			const bytes = direct ? await collectBytes(measured.stream) : measured.stream;
 			const info = await deps.store.put(key, bytes, { ifAbsent: true });
-			const sha256 = measured === null ? null : (await measured.result()).sha256;
-			if (info === null) return { key, part: null };
-			return { key, part: { n, key, size: info.size, etag: info.etag, sha256 } };
+			const { size, sha256 } = await measured.result();
+			return { key, part: info === null ? null : { n, key, size, etag: info.etag, sha256 } };
 		} catch (error) {
 			read.reject(error);
 			throw error;

@@ -25,8 +25,8 @@ export interface StagedBody {
 	parts: ManifestPart[];
 	/** Staged bytes. */
 	size: number;
-	/** Lower-case hex of all of them; that of the only part, where there are several none has its own. */
-	sha256: string;
+	/** Lower-case hex of all of them; null where nobody asked and there are several parts. */
+	sha256: string | null;
 }
 
 /** Parts whose put may still be settling while the next one is read. */
@@ -86,8 +86,8 @@ async function cutBody(
 			);
 		}
 	});
-	// Once for all parts: whoever reads them in their order needs no other digest, and has one to take.
-	const whole = deps.createSha256();
+	// Whether a repeat of a key has the same content, the parts' digests tell.
+	const whole = options.sha256 === undefined ? null : deps.createSha256();
 	const parts: Promise<ManifestPart>[] = [];
 	try {
 		while (await source.hasMore()) {
@@ -112,14 +112,14 @@ async function cutBody(
 			await read;
 		}
 		const all = await Promise.all(parts);
-		const sha256 = await whole.digestHex();
+		let sha256 = whole === null ? null : await whole.digestHex();
+		if (sha256 === null && all.length === 1) sha256 = all[0]!.sha256;
 		if (options.sha256 !== undefined && sha256 !== options.sha256) {
 			throw new IngestError(
 				"digest_mismatch",
 				`SHA-256 ${options.sha256} was announced, the ${source.total} bytes have ${sha256}`,
 			);
 		}
-		if (all.length === 1) all[0]!.sha256 = sha256;
 		return { upload, parts: all, size: source.total, sha256 };
 	} catch (error) {
 		source.cancel(error);

@@ -93,38 +93,6 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])("staged in %s", (n
 		}).rejects.toMatchObject({ code: "digest_mismatch" });
 		await expect(open().verifyRest(never)).rejects.toMatchObject({ code: "digest_mismatch" });
 	});
-
-	it("one body's parts are held against its digest, read in place or not, or by nobody", async () => {
-		const store = await stores[name]();
-		const manifest = await stage(store, [2 * MiB, MiB]);
-		const pieces = manifest.parts.map((part) => ({ ...part, sha256: null }));
-		const right = createHash("sha256").update(bytes).digest("hex");
-		for (const sha256 of [right, "00".repeat(32)]) {
-			const open = () =>
-				openStaged({ store, createSha256 }, { ...manifest, parts: pieces, sha256 });
-			const ways = [
-				async () => {
-					const source = open();
-					await new ByteCursor(source.stream(never)).read(bytes.length + 1);
-					return source;
-				},
-				async () => {
-					const source = open();
-					for await (const _ of source.stream(never));
-					return source;
-				},
-				async () => open(),
-			];
-			for (const way of ways) {
-				const told = way().then(async (source) => {
-					await source.verifyRest(never);
-					return source.sha256!();
-				});
-				if (sha256 === right) expect(await told).toBe(right);
-				else await expect(told).rejects.toMatchObject({ code: "digest_mismatch" });
-			}
-		}
-	});
 });
 
 it("of bodies larger than a chunk hardly a byte of a folder's parts is copied", async () => {
