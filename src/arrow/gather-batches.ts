@@ -113,7 +113,9 @@ export class BatchGatherer {
 			const m = starts.length;
 			const entries = start + template.buffersAt;
 			const { codecs } = tools;
+			const unpackedBefore = buffers.unpackedBytes;
 			if (!buffers.add(m, template.bufferCount, view, entries, body, bodyBytes, codecs)) break;
+			if (buffers.unpackedBytes - unpackedBefore > limits.maxBatchBytes) break;
 			const found = sizes.elementsOf(view, start + template.nodesAt, m, length);
 			elements += found;
 			if (found < 0 || elements > maxElements) break;

@@ -127,11 +127,16 @@ const codecs = {
 };
 
 /** Rows, or the error with all that it says, in chunks of so many bytes. */
-async function outcome(bytes: Uint8Array, chunkBytes: number, atRest = false): Promise<unknown> {
+async function outcome(
+	bytes: Uint8Array,
+	chunkBytes: number,
+	atRest = false,
+	limits = defaultLimits,
+): Promise<unknown> {
 	try {
 		const reader = await openArrow([sourceOf(bytes, { chunkBytes, atRest })], {
 			codecs,
-			limits: defaultLimits,
+			limits,
 			requireEos: false,
 			signal: never,
 		});
@@ -184,6 +189,8 @@ const packed = [0, 1].map((codec): WriteOptions => {
 		++turn % 3 === 0 ? null : codec === 0 ? lz4Frame(bytes) : zstdCompressSync(bytes);
 	return { compression: { codec, compress } };
 });
+
+const compressAll = [lz4Frame, (bytes: Uint8Array) => zstdCompressSync(bytes)];
 
 describe("small batches in one chunk", () => {
 	it("come joined but for the first, of every kind that can be", async () => {
@@ -305,6 +312,20 @@ describe("a fault among small batches", () => {
 			const found = await outcome(bytes, bytes.length);
 			expect(found).toMatchObject(expected);
 			expect(found).toEqual(await outcome(bytes, tiny));
+		}
+	});
+
+	it("is a packed body that unpacks to more than a batch may have", async () => {
+		const limits = { ...defaultLimits, maxBatchBytes: 4_000 };
+		for (const { compression } of packed) {
+			const bytes = writeStream(
+				[s],
+				[1, 1, 1, 5_000, 1].map((size) => [arrayOf(s, ["x".repeat(size)])]),
+				{ compression: { ...compression!, compress: compressAll[compression!.codec]! } },
+			);
+			const found = await outcome(bytes, bytes.length, false, limits);
+			expect(found).toMatchObject({ code: "too_large", place: { batch: 3 } });
+			expect(found).toEqual(await outcome(bytes, tiny, false, limits));
 		}
 	});
 
