@@ -367,7 +367,7 @@ test("reading runs ahead of the engine by no more than the window of merging and
 	let given = 0;
 	for await (const { length } of reader.batches(never)) {
 		given += length * rowBytes;
-		expect(pulled - given).toBeLessThanOrEqual((64 << 20) + 2 * data.byteLength);
+		expect(pulled - given).toBeLessThanOrEqual((32 << 20) + 2 * data.byteLength);
 	}
 	expect(given).toBe(64 * data.byteLength);
 });
