@@ -52,6 +52,7 @@ export class RunBuffers {
 	): boolean {
 		const first = m * count;
 		if (first + count > this.places.length) this.#grow(first + count);
+		let total = 0;
 		for (let b = 0; b < count; b++) {
 			const entry = entries + structBytes * b;
 			const size = sizeAt(message, entry + 8);
@@ -63,7 +64,10 @@ export class RunBuffers {
 			const offset = sizeAt(message, entry);
 			if (offset < 0 || offset + size > bodyBytes) return false;
 			this.places[first + b] = body + offset;
+			total += size;
 		}
+		// Buffers that lie over each other would be copied as often as they are named.
+		if (total > bodyBytes) return false;
 		return this.#codec === null || this.#unpack(first, count, this.#codec, codecs);
 	}
 

@@ -329,6 +329,21 @@ describe("a fault among small batches", () => {
 		}
 	});
 
+	it("are buffers that lie over each other: such batches are not copied, but come each by itself", async () => {
+		const fields = ["a", "b", "c"].map((name) => field(name, { kind: "utf8" }));
+		const columns = ["x".repeat(1_000), "x", "xx"].map((text, i) => arrayOf(fields[i]!, [text]));
+		const batches = Array.from({ length: 5 }, () => columns);
+		const lie: WriteOptions["lie"] = ({ buffers }) => {
+			for (const data of [5, 8]) buffers[data] = { ...buffers[2]! };
+		};
+		const bytes = writeStream(fields, batches, { lie });
+		expect(await runsOf(bytes)).toEqual([]);
+		const found = await outcome(bytes, bytes.length);
+		expect(found).toMatchObject({ counts: { batches: 5, rows_streamed: 5 } });
+		const { rows } = (await outcome(writeStream(fields, batches), tiny)) as { rows: unknown };
+		expect(found).toMatchObject({ rows });
+	});
+
 	it("is not mended by its neighbours: a character torn between two batches", async () => {
 		const half = (bytes: number[]) => {
 			const array = arrayOf(s, ["x", "y"]);
