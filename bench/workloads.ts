@@ -134,7 +134,7 @@ export const workloads: readonly Workload[] = [
 	},
 	{
 		name: "memory",
-		describe: "peak memory of an upload in parts, 1 GB and 4 GB, DuckDB's own limit 512 MB",
+		describe: "peak memory of an upload in parts, 1 GB and 10 GB, DuckDB's own limit 512 MB",
 		usual: false,
 		rounds: 1,
 		yardstick: "1 GB",
@@ -142,7 +142,7 @@ export const workloads: readonly Workload[] = [
 			const limits = { DUCKDOCK_MEMORY_LIMIT: "512MB" };
 			return [
 				httpParts(await lineitemShaped(6_000_000, 50_000), "1 GB", limits),
-				httpParts(await lineitemShaped(24_000_000, 50_000), "4 GB", limits),
+				httpParts(await lineitemShaped(60_000_000, 50_000), "10 GB", limits),
 			];
 		},
 	},
