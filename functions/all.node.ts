@@ -227,8 +227,8 @@ export function forkLoader(
 	// threads 15 to 20 MiB more at the peak of a load, and no less processor time, than with two for all.
 	const heaps = process.env.MALLOC_ARENA_MAX ?? "2";
 	return fork(path, [JSON.stringify(loaderConfig)], {
-		// V8 lets its young objects' space grow to three times 16 MiB on the way of a long load: 35 MiB more
-		// at its peak, and no less processor time.
+		// Beside what `young-generation.node.ts` sets once modules are read, which this doesn't replace: it alone
+		// spares full collections. Measured on top of it: 10 MiB less at the peak of a load of 1 GB, 30 of 4 GB.
 		execArgv: [...process.execArgv, "--max-semi-space-size=4"],
 		stdio: ["ignore", "ignore", "inherit", "ipc"],
 		env: { ...process.env, UV_THREADPOOL_SIZE: poolSize, MALLOC_ARENA_MAX: heaps },

@@ -20,8 +20,8 @@ import {
 } from "./concat-buffers.ts";
 import type { OffsetWidth } from "./offsets.ts";
 
-const viewBytes = 16;
-const maxInlineBytes = 12;
+export const viewBytes = 16;
+export const maxInlineBytes = 12;
 const maxInt32 = 0x7fff_ffff;
 
 /**

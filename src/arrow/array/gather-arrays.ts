@@ -16,12 +16,9 @@ import { structBytes } from "../wire/batch-template.ts";
 import { allocateBitmap } from "./bitmap.ts";
 import { int32View } from "./buffer-views.ts";
 import { copyBits } from "./concat-buffers.ts";
+import { maxInlineBytes, viewBytes } from "./concat-references.ts";
 import type { GatherNode } from "./gather-plan.ts";
 import type { OffsetWidth } from "./offsets.ts";
-
-/** int32 length, then the value, or 4 bytes of it, int32 data buffer, int32 offset. */
-export const viewBytes = 16;
-export const maxInlineBytes = 12;
 
 /** Messages of one layout. */
 export interface MessageRun {

@@ -11,7 +11,7 @@
 
 import { structBytes } from "../wire/batch-template.ts";
 import { bitmapBytes } from "./bitmap.ts";
-import { maxInlineBytes, viewBytes } from "./gather-arrays.ts";
+import { maxInlineBytes, viewBytes } from "./concat-references.ts";
 import type { GatherNode, GatherPlan } from "./gather-plan.ts";
 import type { OffsetWidth } from "./offsets.ts";
 import { type RunBuffers, sizeAt } from "./run-buffers.ts";
